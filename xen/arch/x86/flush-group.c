@@ -1,0 +1,745 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Remote flushes by flush group.
+ *
+ * Design
+ * ------
+ * A remote flush makes other CPUs flush (TLB, paging caches, data cache or
+ * lazy vCPU state) and returns once they all have.  The CPUs are partitioned
+ * into flush groups.  Each group has one lock and the state of one round:
+ *
+ *   idle -> filled -> sent -> acked -> idle
+ *
+ *   filled  the initiator, holding the lock, stored what to flush and then
+ *           the set of targets (pending);
+ *   sent    INVALIDATE_TLB_VECTOR went out to every CPU in pending;
+ *   acked   every target flushed and cleared its bit: pending is empty.
+ *
+ * A flush whose targets are all in one group is one round.  A flush that
+ * spans groups is one round per group, and the rounds overlap: a first pass
+ * fills every group whose lock is free, a second one queues for the others,
+ * one after the other, and while queueing completes the rounds that are in
+ * flight.
+ *
+ * Who writes what
+ * ---------------
+ *   flush_lock                       whoever wants to start a round
+ *   va, flags, next_held             the holder of flush_lock
+ *   pending                          bits set by the holder of flush_lock,
+ *                                    each bit cleared by its own CPU
+ *   members, next, node              CPU hotplug (cpu_add_remove_lock)
+ *   flush_cpu.group, .members        CPU hotplug, while that CPU is offline
+ *   flush_cpu.todo                   its CPU, inside flush_area_mask()
+ *
+ * Locking
+ * -------
+ * flush_lock is an ordinary (IRQ-unsafe) spinlock.  One CPU may hold several
+ * of them, and there is no order among them: none is held longer than its
+ * own round, whose end depends on nothing but its targets taking interrupts.
+ * Initiators spin with interrupts enabled, hence are targets all the while.
+ *
+ * docs/designs/flush-groups.md has the whole argument, including memory ordering
+ * and the life of a group.
+ */
+
+#include <xen/cpu.h>
+#include <xen/cpumask.h>
+#include <xen/init.h>
+#include <xen/lib.h>
+#include <xen/mm.h>
+#include <xen/numa.h>
+#include <xen/param.h>
+#include <xen/perfc.h>
+#include <xen/sched.h>
+#include <xen/smp.h>
+#include <xen/spinlock.h>
+#include <asm/flush-stats.h>
+#include <asm/flushtlb.h>
+#include <asm/guest.h>
+#include <asm/irq.h>
+#include <asm/pv/shim.h>
+#include <irq_vectors.h>
+
+/* Words of a mask that can hold a CPU; a constant unless NR_CPUS is large. */
+#define MASK_WORDS BITS_TO_LONGS(nr_cpumask_bits)
+
+/*
+ * Layout, in units of SMP_CACHE_BYTES (128, i.e. a pair of lines):
+ *
+ *   unit 0    the lock: bounces between initiators
+ *   unit 1    read-mostly, except when a CPU is added
+ *   unit 2..  the round: 8 + 4 (+ 4) + 8 bytes of message, then pending.  The
+ *             targets read the message and write pending, and yet they share
+ *             a line on purpose: a target looks at its bit first, and with
+ *             the message next to it fetches one line instead of two.  104
+ *             bytes are left, so up to 832 CPUs add no further unit.
+ *   behind    the mask that members points to, aligned to a unit of its own
+ */
+struct flush_group {
+    spinlock_t flush_lock;
+
+    cpumask_t *members __cacheline_aligned;
+    struct flush_group *next;               /* ring of all groups */
+    nodeid_t node;
+    struct lock_profile_qhead profile_head;
+
+    const void *va __cacheline_aligned;
+    unsigned int flags;
+    struct flush_group *next_held;          /* rounds of one initiator */
+    unsigned long pending[];
+};
+
+/*
+ * What a CPU needs in order to start and to answer rounds.  group is constant
+ * while the CPU is online, so initiators and the handler agree on it.
+ *
+ * members usually repeats group->members.  While there is just one group it
+ * names cpu_online_map, which every flush reads anyway: one group then touches
+ * no shared line more than one host-wide mask and lock would.
+ */
+struct flush_cpu {
+    struct flush_group *group;
+    const cpumask_t *members;
+    cpumask_var_t todo;                     /* targets not yet in a round */
+};
+static DEFINE_PER_CPU_READ_MOSTLY(struct flush_cpu, flush_cpu);
+
+/*
+ * The group of CPU0, and of every CPU that has no other.  Set by a presmp
+ * initcall.  Before that CPU0 is alone, and no flush has a remote target.
+ */
+static struct flush_group *__ro_after_init boot_group;
+
+static unsigned int __read_mostly nr_groups;
+
+enum grouping { GROUP_HOST, GROUP_NODE };
+
+static const char *const grouping_names[] = {
+    [GROUP_HOST] = "host",
+    [GROUP_NODE] = "node",
+};
+
+#define GROUPING_DEFAULT (IS_ENABLED(CONFIG_FLUSH_GROUP_HOST) ? GROUP_HOST \
+                                                              : GROUP_NODE)
+
+static enum grouping __ro_after_init grouping = GROUPING_DEFAULT;
+
+/* Whether boot_group is the only group there will ever be. */
+static bool __ro_after_init single_group;
+
+/* Groups are only ever added, after boot_group. */
+#define for_each_group_from(g, start) \
+    for ( (g) = (start); \
+          (g) != NULL; \
+          (g) = (g)->next != (start) ? (g)->next : NULL )
+
+/* An option value nobody knows, kept until the console can show it. */
+static char __initdata bad_grouping[16];
+static bool __initdata bad_grouping_given;
+
+static int __init cf_check parse_flush_group(const char *s)
+{
+    unsigned int i;
+
+    bad_grouping_given = false;
+
+    for ( i = 0; i < ARRAY_SIZE(grouping_names); i++ )
+        if ( !cmdline_strcmp(s, grouping_names[i]) )
+        {
+            grouping = i;
+            return 0;
+        }
+
+    /* An error code would be reported, to the ring buffer only. */
+    grouping = GROUPING_DEFAULT;
+    bad_grouping_given = true;
+    strlcpy(bad_grouping, s, sizeof(bad_grouping));
+
+    return 0;
+}
+custom_param("flush-group", parse_flush_group);
+
+/*
+ * Rounds.  Each helper is one transition of the diagram at the top.
+ */
+
+static bool has_targets(const struct flush_group *g, const cpumask_t *todo)
+{
+    return cpumask_intersects(todo, g->members);
+}
+
+/* idle -> filled: the caller holds flush_lock. */
+static void fill_round(struct flush_group *g, const cpumask_t *targets,
+                       const cpumask_t *members, const void *va,
+                       unsigned int flags)
+{
+    unsigned int i;
+
+    g->va = va;
+    g->flags = flags;
+
+    /*
+     * A target may look at its bit any time, as it may be running the handler
+     * on behalf of an earlier IPI.  It must not find the bit set and an old
+     * message.  Pairs with the smp_rmb() in invalidate_interrupt().
+     */
+    smp_wmb();
+
+    /*
+     * All of pending is zero between rounds.  Store each word at most once:
+     * from here on its bits belong to the targets.
+     */
+    for ( i = 0; i < MASK_WORDS; i++ )
+    {
+        unsigned long word = cpumask_bits(targets)[i] &
+                             cpumask_bits(members)[i];
+
+        if ( word )
+            write_atomic(&g->pending[i], word);
+    }
+}
+
+/*
+ * filled -> sent, for all rounds that have a bit in @targets.
+ *
+ * The message and pending must be visible before the IPI can arrive, or the
+ * handler sees its bit clear, does nothing, and the round never ends.  Pairs
+ * with the delivery of the interrupt, ahead of the handler's first load.  The
+ * senders cannot be relied on: an x2APIC ICR write orders nothing, and the
+ * shorthand path has no barrier.
+ */
+static void send_round(const cpumask_t *targets)
+{
+    smp_mb();
+    send_IPI_mask(targets, INVALIDATE_TLB_VECTOR);
+}
+
+static void send_group(const struct flush_group *g)
+{
+    /*
+     * Only the first nr_cpumask_bits of a cpumask_t are ever looked at.
+     * Targets may be clearing bits meanwhile, i.e. have flushed already (see
+     * fill_round()): those need no IPI any more.
+     */
+    send_round(container_of(&g->pending[0], const cpumask_t, bits[0]));
+}
+
+/* sent -> acked? */
+static bool round_acked(const struct flush_group *g)
+{
+    unsigned int i;
+
+    for ( i = 0; i < MASK_WORDS; i++ )
+        if ( read_atomic(&g->pending[i]) )
+            return false;
+
+    return true;
+}
+
+/*
+ * acked -> idle.
+ *
+ * What the targets read (the message) and wrote before they cleared their bits
+ * comes before what this CPU, or the next holder of the lock, does now.  Pairs
+ * with the clear_bit() in invalidate_interrupt().
+ */
+static void end_round(struct flush_group *g)
+{
+    smp_rmb();
+    spin_unlock(&g->flush_lock);
+}
+
+/* End those rounds of this CPU, linked through next_held, that are acked. */
+static void cf_check end_acked_rounds(void *data)
+{
+    struct flush_group **link = data, *g;
+
+    while ( (g = *link) != NULL )
+    {
+        if ( round_acked(g) )
+        {
+            *link = g->next_held;
+            end_round(g);
+        }
+        else
+            link = &g->next_held;
+    }
+}
+
+static void hold_round(struct flush_group **held, struct flush_group *g)
+{
+    g->next_held = *held;
+    *held = g;
+}
+
+/*
+ * Flush within one group: wait in line, one round.
+ */
+static void flush_group(struct flush_group *g, const cpumask_t *todo,
+                        const void *va, unsigned int flags)
+{
+    spin_lock(&g->flush_lock);
+    fill_round(g, todo, todo, va, flags);
+    send_group(g);
+    while ( !round_acked(g) )
+        cpu_relax();
+    end_round(g);
+}
+
+/*
+ * Fill a round in every group that nobody holds or waits for: spin_trylock()
+ * fails when the ticket queue is not empty, so no waiter is overtaken.
+ * Returns whether that was every group with a target.
+ */
+static bool fill_free_groups(struct flush_group *start, const cpumask_t *todo,
+                             const void *va, unsigned int flags,
+                             struct flush_group **held)
+{
+    struct flush_group *g;
+    bool all = true;
+
+    for_each_group_from ( g, start )
+    {
+        if ( !has_targets(g, todo) )
+            continue;
+
+        if ( !spin_trylock(&g->flush_lock) )
+        {
+            all = false;
+            continue;
+        }
+
+        fill_round(g, todo, g->members, va, flags);
+        hold_round(held, g);
+    }
+
+    return all;
+}
+
+/* Send the rounds in @held one by one, and take their targets off @todo. */
+static void send_held(const struct flush_group *held, cpumask_t *todo)
+{
+    for ( ; held; held = held->next_held )
+    {
+        send_group(held);
+        cpumask_andnot(todo, todo, held->members);
+    }
+}
+
+/*
+ * Wait in line for the groups of what is left in @todo, one after the other.
+ * The callback ends the rounds in flight meanwhile: a group is never held for
+ * the sake of another one.
+ */
+static void queue_for_groups(struct flush_group *start, cpumask_t *todo,
+                             const void *va, unsigned int flags,
+                             struct flush_group **held)
+{
+    struct flush_group *g;
+
+    for_each_group_from ( g, start )
+    {
+        if ( !has_targets(g, todo) )
+            continue;
+
+        spin_lock_cb(&g->flush_lock, end_acked_rounds, held);
+        fill_round(g, todo, g->members, va, flags);
+        hold_round(held, g);
+        send_group(g);
+        cpumask_andnot(todo, todo, g->members);
+    }
+}
+
+/*
+ * Flush across groups.
+ *
+ * If the first pass got every group, one IPI serves all targets, which leaves
+ * send_IPI_mask() the choice of a shorthand.  Both passes go round the ring
+ * from the own group, such that initiators in different groups queue in
+ * different places: with one order for all, the last group would see convoys.
+ */
+static void flush_groups(struct flush_group *start, cpumask_t *todo,
+                         const void *va, unsigned int flags)
+{
+    struct flush_group *held = NULL;
+
+    if ( fill_free_groups(start, todo, va, flags, &held) )
+        send_round(todo);
+    else
+    {
+        send_held(held, todo);
+        queue_for_groups(start, todo, va, flags, &held);
+        ASSERT(cpumask_empty(todo));
+    }
+
+    for ( end_acked_rounds(&held); held; end_acked_rounds(&held) )
+        cpu_relax();
+}
+
+/*
+ * Take the one and only look at @mask, which may be somebody's scratch mask or
+ * change meanwhile: store the online CPUs in it, but not @cpu, to @fc->todo.
+ *
+ * A CPU that is seen online here stays so until the caller returns: CPUs leave
+ * cpu_online_map under stop_machine(), for which every CPU has to be outside
+ * of flush_area_mask(), or in smp_send_stop(), after which nobody waits.
+ */
+static bool find_targets(struct flush_cpu *fc, const cpumask_t *mask,
+                         unsigned int cpu, bool *within)
+{
+    unsigned long any = 0, beyond = 0;
+    unsigned int i;
+
+    for ( i = 0; i < MASK_WORDS; i++ )
+    {
+        unsigned long word = read_atomic(&cpumask_bits(mask)[i]) &
+                             read_atomic(&cpumask_bits(&cpu_online_map)[i]);
+
+        if ( i == BIT_WORD(cpu) )
+            word &= ~BIT_MASK(cpu);
+
+        cpumask_bits(fc->todo)[i] = word;
+        any |= word;
+        beyond |= word & ~cpumask_bits(fc->members)[i];
+    }
+
+    *within = !beyond;
+
+    return any;
+}
+
+/* Let the hypervisor below, if any, do what it is known to be able to. */
+static bool assisted_flush(const cpumask_t *mask, const void *va,
+                           unsigned int flags)
+{
+    return cpu_has_hypervisor &&
+           !(flags & ~(FLUSH_TLB | FLUSH_TLB_GLOBAL | FLUSH_VA_VALID |
+                       FLUSH_ORDER_MASK)) &&
+           !hypervisor_flush_tlb(mask, va, flags);
+}
+
+static void flush_remote(const cpumask_t *mask, unsigned int cpu,
+                         const void *va, unsigned int flags, s_time_t start)
+{
+    struct flush_cpu *fc = &this_cpu(flush_cpu);
+    struct flush_group *g = fc->group;
+    unsigned int class;
+    bool within;
+
+    /*
+     * Without a group this is CPU0 before any other CPU: see boot_group.
+     *
+     * The local CPU alone is nothing to do here, and has to be told apart
+     * before fc is touched: it is fine in interrupt context, hence possibly in
+     * the middle of another call.
+     */
+    if ( unlikely(!g) || cpumask_subset(mask, cpumask_of(cpu)) )
+        return;
+
+    if ( assisted_flush(mask, va, flags) )
+        return;
+
+    if ( !find_targets(fc, mask, cpu, &within) )
+        return;
+
+    class = flush_stats_class(fc->todo);
+
+    if ( within )
+        flush_group(g, fc->todo, va, flags);
+    else
+    {
+        const struct flush_cpu *first =
+            &per_cpu(flush_cpu, cpumask_first(fc->todo));
+
+        if ( cpumask_subset(fc->todo, first->members) )
+            flush_group(first->group, fc->todo, va, flags);
+        else
+            flush_groups(g, fc->todo, va, flags);
+    }
+
+    flush_stats_record(class, start);
+}
+
+/*
+ * Make all online CPUs in @mask flush what @flags says, and wait until they
+ * have.  Not to be called from interrupt context when @mask names another CPU.
+ */
+void flush_area_mask(const cpumask_t *mask, const void *va, unsigned int flags)
+{
+    unsigned int cpu = smp_processor_id();
+    s_time_t start = flush_stats_start();
+
+    /* With interrupts off two initiators could wait for each other. */
+    ASSERT(local_irq_is_enabled() || cpumask_subset(mask, cpumask_of(cpu)));
+    /* The local CPU's vCPU state is not this function's to flush. */
+    ASSERT(!(flags & FLUSH_VCPU_STATE) || !cpumask_test_cpu(cpu, mask));
+
+    if ( cpumask_test_cpu(cpu, mask) &&
+         (flags & ~(FLUSH_ORDER_MASK | FLUSH_VCPU_STATE)) )
+        flags = flush_area_local(va, flags);
+
+    if ( !(flags & ~FLUSH_ORDER_MASK) )
+        return;
+
+    flush_remote(mask, cpu, va, flags, start);
+}
+
+/* What a target does on INVALIDATE_TLB_VECTOR. */
+void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
+{
+    unsigned int cpu = smp_processor_id();
+    struct flush_group *g = this_cpu(flush_cpu).group;
+    unsigned int flags;
+
+    ack_APIC_irq();
+    perfc_incr(ipis);
+
+    /*
+     * The bit comes first.  A CPU is interrupted in vain when it served the
+     * round already while handling an earlier IPI, or came back from being
+     * parked with an IPI pending; the message is not meant for it then.
+     */
+    if ( !test_bit(cpu, g->pending) )
+        return;
+
+    /* Pairs with the smp_wmb() in fill_round(). */
+    smp_rmb();
+
+    flags = g->flags;
+
+    if ( (flags & FLUSH_VCPU_STATE) && __sync_local_execstate() )
+        flags &= ~(FLUSH_TLB | FLUSH_TLB_GLOBAL | FLUSH_ROOT_PGTBL);
+
+    if ( flags & ~(FLUSH_ORDER_MASK | FLUSH_VCPU_STATE) )
+        flush_area_local(g->va, flags);
+
+    /*
+     * The ack: the initiator may return, and the group be reused, right after.
+     * A full barrier on x86, so that nothing above is delayed past it; pairs
+     * with the smp_rmb() in end_round().
+     */
+    clear_bit(cpu, g->pending);
+}
+
+/*
+ * Groups: which CPU belongs where, and how a group comes to be.
+ */
+
+/*
+ * Firmware ties APIC IDs to nodes, so a CPU's node is known before it is
+ * brought up, CPU0's before the presmp initcalls.  Same fallback as
+ * srat_detect_node().
+ */
+static nodeid_t apic_node(unsigned int cpu)
+{
+    uint32_t apicid = x86_cpu_to_apicid[cpu];
+    nodeid_t node = apicid < MAX_LOCAL_APIC ? apicid_to_node[apicid]
+                                            : NUMA_NO_NODE;
+
+    return node != NUMA_NO_NODE ? node : 0;
+}
+
+/*
+ * One page per group, on its own node.  Not even half of it is used with the
+ * largest NR_CPUS, but there is no NUMA-aware allocator of less than a page.
+ * Groups stay forever: their number is bounded by that of the nodes.
+ */
+static struct flush_group *alloc_group(nodeid_t node)
+{
+    size_t members = ROUNDUP(offsetof(struct flush_group, pending) +
+                             MASK_WORDS * sizeof(long), SMP_CACHE_BYTES);
+    struct flush_group *g;
+
+    BUILD_BUG_ON(offsetof(struct flush_group, members) != SMP_CACHE_BYTES);
+    BUILD_BUG_ON(offsetof(struct flush_group, va) != 2 * SMP_CACHE_BYTES);
+    BUILD_BUG_ON(offsetof(struct flush_group, pending) !=
+                 2 * SMP_CACHE_BYTES + 24);
+    BUILD_BUG_ON(sizeof(*g) + 2 * sizeof(cpumask_t) + SMP_CACHE_BYTES >
+                 PAGE_SIZE);
+
+    g = alloc_xenheap_pages(0, MEMF_node(node));
+    if ( !g )
+        return NULL;
+
+    clear_page(g);
+    g->node = node;
+    g->members = (void *)g + members;
+
+    /* Resets the lock, so it comes before the first use. */
+    spin_lock_init_prof(g, flush_lock);
+    if ( grouping == GROUP_HOST )
+        lock_profile_register_struct(LOCKPROF_TYPE_GLOBAL, g, 0);
+    else
+        lock_profile_register_struct(LOCKPROF_TYPE_PERNODE, g, node);
+
+    nr_groups++;
+
+    return g;
+}
+
+/* Other CPUs may be going round the ring. */
+static void publish_group(struct flush_group *g)
+{
+    g->next = boot_group->next;
+    /* Pairs with the address dependency in for_each_group_from(). */
+    smp_wmb();
+    write_atomic(&boot_group->next, g);
+}
+
+/*
+ * Any CPU may be in any group, as long as everybody agrees.  So lack of memory
+ * costs speed, not the CPU.
+ */
+static struct flush_group *find_group(unsigned int cpu)
+{
+    nodeid_t node = apic_node(cpu);
+    struct flush_group *g;
+
+    if ( single_group )
+        return boot_group;
+
+    for_each_group_from ( g, boot_group )
+        if ( g->node == node )
+            return g;
+
+    g = alloc_group(node);
+    if ( !g )
+    {
+        printk(XENLOG_WARNING
+               "Flush groups: no memory for node %u, CPU%u joins node %u\n",
+               node, cpu, boot_group->node);
+        return boot_group;
+    }
+
+    publish_group(g);
+
+    return g;
+}
+
+/*
+ * Called while @cpu is offline, so no mask of targets can hold it.  It becomes
+ * one only after it set its own bit in cpu_online_map, which comes after these
+ * stores: it is started by the CPU that does them.
+ */
+static int join_group(unsigned int cpu)
+{
+    struct flush_cpu *fc = &per_cpu(flush_cpu, cpu);
+    struct flush_group *g, *group = find_group(cpu);
+
+    if ( !cond_alloc_cpumask_var(&fc->todo) )
+        return -ENOMEM;
+
+    /* A CPU number may have been of another node before it was removed. */
+    for_each_group_from ( g, boot_group )
+        if ( g != group )
+            cpumask_clear_cpu(cpu, g->members);
+    cpumask_set_cpu(cpu, group->members);
+
+    fc->group = group;
+    fc->members = single_group ? &cpu_online_map : group->members;
+
+    return 0;
+}
+
+/*
+ * The per-CPU area is about to go away.  The bit in the group's members stays:
+ * it means nothing while the CPU is not online.
+ */
+static void leave_group(unsigned int cpu)
+{
+    FREE_CPUMASK_VAR(per_cpu(flush_cpu, cpu).todo);
+}
+
+/*
+ * Default priority, so after the notifier that makes the per-CPU area (zeroed,
+ * unless the CPU was parked) and before the one that frees it.
+ */
+static int cf_check cpu_callback(struct notifier_block *nfb,
+                                 unsigned long action, void *hcpu)
+{
+    unsigned int cpu = (unsigned long)hcpu;
+    int rc = 0;
+
+    switch ( action )
+    {
+    case CPU_UP_PREPARE:
+        rc = join_group(cpu);
+        break;
+
+    case CPU_UP_CANCELED:
+    case CPU_DEAD:
+        if ( !park_offline_cpus )
+            leave_group(cpu);
+        break;
+
+    case CPU_REMOVE:
+        if ( park_offline_cpus )
+            leave_group(cpu);
+        break;
+    }
+
+    return notifier_from_errno(rc);
+}
+
+static struct notifier_block cpu_nfb = {
+    .notifier_call = cpu_callback,
+};
+
+/*
+ * Nothing to split if all CPUs that firmware lists are on one node.  The PV
+ * shim's vCPUs have no nodes.
+ */
+static bool __init one_group_suffices(void)
+{
+    unsigned int cpu;
+
+    if ( grouping == GROUP_HOST || pv_shim )
+        return true;
+
+    for_each_present_cpu ( cpu )
+        if ( apic_node(cpu) != apic_node(0) )
+            return false;
+
+    return true;
+}
+
+static int __init cf_check flush_group_init(void)
+{
+    if ( bad_grouping_given )
+        printk(XENLOG_WARNING
+               "WARNING: flush-group=%s is not known, using %s\n",
+               bad_grouping, grouping_names[grouping]);
+
+    single_group = one_group_suffices();
+
+    boot_group = alloc_group(apic_node(0));
+    if ( !boot_group )
+        panic("Flush groups: no memory\n");
+    boot_group->next = boot_group;
+
+    if ( join_group(0) )
+        panic("Flush groups: no memory for CPU0\n");
+
+    register_cpu_notifier(&cpu_nfb);
+
+    return 0;
+}
+presmp_initcall(flush_group_init);
+
+static int __init cf_check flush_group_report(void)
+{
+    printk(XENLOG_INFO "Flush groups: %s, %u group(s)\n",
+           grouping_names[grouping], nr_groups);
+
+    return 0;
+}
+__initcall(flush_group_report);
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
