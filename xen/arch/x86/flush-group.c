@@ -53,6 +53,7 @@
 #include <xen/sched.h>
 #include <xen/smp.h>
 #include <xen/spinlock.h>
+#include <xen/string.h>
 #include <asm/flush-stats.h>
 #include <asm/flushtlb.h>
 #include <asm/guest.h>
@@ -144,7 +145,7 @@ static int __init cf_check parse_flush_group(const char *s)
     bad_grouping_given = false;
 
     for ( i = 0; i < ARRAY_SIZE(grouping_names); i++ )
-        if ( !cmdline_strcmp(s, grouping_names[i]) )
+        if ( !strcmp(s, grouping_names[i]) )
         {
             grouping = i;
             return 0;
@@ -497,9 +498,10 @@ void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
     /*
      * The bit comes first.  A CPU is interrupted in vain when it served the
      * round already while handling an earlier IPI, or came back from being
-     * parked with an IPI pending; the message is not meant for it then.
+     * parked with an IPI pending; the message is not meant for it then.  CPU0
+     * has no group yet if the IPI is one left over from before a kexec.
      */
-    if ( !test_bit(cpu, g->pending) )
+    if ( !g || !test_bit(cpu, g->pending) )
         return;
 
     /* Pairs with the smp_wmb() in fill_round(). */
@@ -678,7 +680,7 @@ static int cf_check cpu_callback(struct notifier_block *nfb,
         break;
     }
 
-    return notifier_from_errno(rc);
+    return !rc ? NOTIFY_DONE : notifier_from_errno(rc);
 }
 
 static struct notifier_block cpu_nfb = {
