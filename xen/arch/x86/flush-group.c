@@ -54,6 +54,7 @@
 #include <xen/smp.h>
 #include <xen/spinlock.h>
 #include <xen/string.h>
+#include <asm/apic.h>
 #include <asm/flush-stats.h>
 #include <asm/flushtlb.h>
 #include <asm/guest.h>
@@ -397,7 +398,7 @@ static bool find_targets(struct flush_cpu *fc, const cpumask_t *mask,
                              read_atomic(&cpumask_bits(&cpu_online_map)[i]);
 
         if ( i == BIT_WORD(cpu) )
-            word &= ~BIT_MASK(cpu);
+            word &= ~(1UL << (cpu % BITS_PER_LONG));
 
         cpumask_bits(fc->todo)[i] = word;
         any |= word;
