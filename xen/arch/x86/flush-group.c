@@ -129,14 +129,26 @@ static enum grouping __ro_after_init grouping = GROUPING_DEFAULT;
 /* Whether boot_group is the only group there will ever be. */
 static bool __ro_after_init single_group;
 
-/* Groups are only ever added, after boot_group. */
+/*
+ * The group after @g in the ring, unless that is @start.
+ *
+ * Groups are only ever added, by publish_group(), which this pairs with.  The
+ * new one is in the ring before its first CPU is started, and so for everybody
+ * who sees that CPU in cpu_online_map.
+ */
+static struct flush_group *next_group(const struct flush_group *g,
+                                      const struct flush_group *start)
+{
+    struct flush_group *next = read_atomic(&g->next);
+
+    return next != start ? next : NULL;
+}
+
 #define for_each_group_from(g, start) \
-    for ( (g) = (start); \
-          (g) != NULL; \
-          (g) = (g)->next != (start) ? (g)->next : NULL )
+    for ( (g) = (start); (g) != NULL; (g) = next_group(g, start) )
 
 /* An option value nobody knows, kept until the console can show it. */
-static char __initdata bad_grouping[16];
+static char __initdata bad_grouping[128];
 static bool __initdata bad_grouping_given;
 
 static int __init cf_check parse_flush_group(const char *s)
@@ -170,13 +182,23 @@ static bool has_targets(const struct flush_group *g, const cpumask_t *todo)
     return cpumask_intersects(todo, g->members);
 }
 
-/* idle -> filled: the caller holds flush_lock. */
-static void fill_round(struct flush_group *g, const cpumask_t *targets,
-                       const cpumask_t *members, const void *va,
-                       unsigned int flags)
+/* The targets in word @i of @mask: read once, online, and not @cpu itself. */
+static unsigned long target_word(const cpumask_t *mask, unsigned int cpu,
+                                 unsigned int i)
 {
-    unsigned int i;
+    unsigned long word = read_atomic(&cpumask_bits(mask)[i]) &
+                         read_atomic(&cpumask_bits(&cpu_online_map)[i]);
 
+    if ( i == BIT_WORD(cpu) )
+        word &= ~(1UL << (cpu % BITS_PER_LONG));
+
+    return word;
+}
+
+/* idle -> filled, in two steps.  The caller holds flush_lock. */
+static void fill_message(struct flush_group *g, const void *va,
+                         unsigned int flags)
+{
     g->va = va;
     g->flags = flags;
 
@@ -186,19 +208,27 @@ static void fill_round(struct flush_group *g, const cpumask_t *targets,
      * message.  Pairs with the smp_rmb() in invalidate_interrupt().
      */
     smp_wmb();
+}
 
-    /*
-     * All of pending is zero between rounds.  Store each word at most once:
-     * from here on its bits belong to the targets.
-     */
+/*
+ * All of pending is zero between rounds.  Each word is stored at most once: from
+ * then on its bits belong to the targets.
+ */
+static void fill_word(struct flush_group *g, unsigned int i, unsigned long word)
+{
+    if ( word )
+        write_atomic(&g->pending[i], word);
+}
+
+static void fill_round(struct flush_group *g, const cpumask_t *todo,
+                       const void *va, unsigned int flags)
+{
+    unsigned int i;
+
+    fill_message(g, va, flags);
+
     for ( i = 0; i < MASK_WORDS; i++ )
-    {
-        unsigned long word = cpumask_bits(targets)[i] &
-                             cpumask_bits(members)[i];
-
-        if ( word )
-            write_atomic(&g->pending[i], word);
-    }
+        fill_word(g, i, cpumask_bits(todo)[i] & cpumask_bits(g->members)[i]);
 }
 
 /*
@@ -220,8 +250,11 @@ static void send_group(const struct flush_group *g)
 {
     /*
      * Only the first nr_cpumask_bits of a cpumask_t are ever looked at.
-     * Targets may be clearing bits meanwhile, i.e. have flushed already (see
-     * fill_round()): those need no IPI any more.
+     *
+     * Targets clear bits while the senders read the mask, once they have got
+     * the IPI or without it (see fill_message()).  A bit that went means a CPU
+     * which needs no IPI.  A sender may look for the next bit, or work on a
+     * copy; it may not rely on a bit to be still there.
      */
     send_round(container_of(&g->pending[0], const cpumask_t, bits[0]));
 }
@@ -274,15 +307,9 @@ static void hold_round(struct flush_group **held, struct flush_group *g)
     *held = g;
 }
 
-/*
- * Flush within one group: wait in line, one round.
- */
-static void flush_group(struct flush_group *g, const cpumask_t *todo,
-                        const void *va, unsigned int flags)
+/* Wait for a round that was sent. */
+static void finish_round(struct flush_group *g)
 {
-    spin_lock(&g->flush_lock);
-    fill_round(g, todo, todo, va, flags);
-    send_group(g);
     while ( !round_acked(g) )
         cpu_relax();
     end_round(g);
@@ -311,19 +338,26 @@ static bool fill_free_groups(struct flush_group *start, const cpumask_t *todo,
             continue;
         }
 
-        fill_round(g, todo, g->members, va, flags);
+        fill_round(g, todo, va, flags);
         hold_round(held, g);
     }
 
     return all;
 }
 
-/* Send the rounds in @held one by one, and take their targets off @todo. */
-static void send_held(const struct flush_group *held, cpumask_t *todo)
+/*
+ * Send the rounds in @held, and take their targets off @todo.  If that is @all
+ * of @todo one IPI serves everybody, and send_IPI_mask() may use a shorthand.
+ */
+static void send_held(const struct flush_group *held, cpumask_t *todo, bool all)
 {
+    if ( all )
+        send_round(todo);
+
     for ( ; held; held = held->next_held )
     {
-        send_group(held);
+        if ( !all )
+            send_group(held);
         cpumask_andnot(todo, todo, held->members);
     }
 }
@@ -345,7 +379,7 @@ static void queue_for_groups(struct flush_group *start, cpumask_t *todo,
             continue;
 
         spin_lock_cb(&g->flush_lock, end_acked_rounds, held);
-        fill_round(g, todo, g->members, va, flags);
+        fill_round(g, todo, va, flags);
         hold_round(held, g);
         send_group(g);
         cpumask_andnot(todo, todo, g->members);
@@ -353,61 +387,157 @@ static void queue_for_groups(struct flush_group *start, cpumask_t *todo,
 }
 
 /*
- * Flush across groups.
+ * Flush across groups.  @sent is a round on its way already, or NULL.
  *
- * If the first pass got every group, one IPI serves all targets, which leaves
- * send_IPI_mask() the choice of a shorthand.  Both passes go round the ring
- * from the own group, such that initiators in different groups queue in
- * different places: with one order for all, the last group would see convoys.
+ * Both passes go round the ring from the own group, such that initiators in
+ * different groups queue in different places: with one order for all, the last
+ * group would see convoys.
  */
 static void flush_groups(struct flush_group *start, cpumask_t *todo,
-                         const void *va, unsigned int flags)
+                         const void *va, unsigned int flags,
+                         struct flush_group *sent)
 {
     struct flush_group *held = NULL;
+    bool all = fill_free_groups(start, todo, va, flags, &held);
 
-    if ( fill_free_groups(start, todo, va, flags, &held) )
-        send_round(todo);
-    else
-    {
-        send_held(held, todo);
+    send_held(held, todo, all);
+
+    if ( sent )
+        hold_round(&held, sent);
+
+    if ( !all )
         queue_for_groups(start, todo, va, flags, &held);
-        ASSERT(cpumask_empty(todo));
-    }
+
+    /* A CPU without a group would go on with what it should have flushed. */
+    BUG_ON(!cpumask_empty(todo));
 
     for ( end_acked_rounds(&held); held; end_acked_rounds(&held) )
         cpu_relax();
 }
 
 /*
- * Take the one and only look at @mask, which may be somebody's scratch mask or
- * change meanwhile: store the online CPUs in it, but not @cpu, to @fc->todo.
+ * Looking at the mask
  *
- * A CPU that is seen online here stays so until the caller returns: CPUs leave
- * cpu_online_map under stop_machine(), for which every CPU has to be outside
- * of flush_area_mask(), or in smp_send_stop(), after which nobody waits.
+ * The mask may be somebody's scratch mask, or change meanwhile, as a domain's
+ * dirty mask does: what decides is one look, each word being read once.
+ *
+ * That look needs a full barrier between it and what the caller changed before
+ * (a page table entry, say).  Otherwise the change can still be on its way
+ * while the mask is read, and a CPU that adds itself to the mask then, and
+ * walks the old entry, is missed.  Pairs with the atomic operation by which
+ * CPUs add themselves to such masks, and to cpu_online_map.  Taking a lock is
+ * such a barrier, so the look is taken under the lock of the group which a
+ * first, unordered look suggests.
+ *
+ * A CPU that is seen online stays so until the flush is complete.  CPUs leave
+ * cpu_online_map under stop_machine(), for which every CPU has to be outside of
+ * flush_area_mask(), or in smp_send_stop().  After the latter the one CPU left
+ * finds nobody online, and so needs no lock, not even one that was held by those
+ * who were stopped or by what it was doing itself.
  */
+
+/* Record all targets, in @fc->todo.  Returns whether there is any. */
 static bool find_targets(struct flush_cpu *fc, const cpumask_t *mask,
-                         unsigned int cpu, bool *within)
+                         unsigned int cpu)
 {
-    unsigned long any = 0, beyond = 0;
+    unsigned long any = 0;
+    unsigned int i;
+
+    /* Pairs as said above. */
+    smp_mb();
+
+    for ( i = 0; i < MASK_WORDS; i++ )
+    {
+        unsigned long word = target_word(mask, cpu, i);
+
+        cpumask_bits(fc->todo)[i] = word;
+        any |= word;
+    }
+
+    return any != 0;
+}
+
+/*
+ * Fill a round of @peer's group, whose lock the caller took just now, with the
+ * targets there.  Targets elsewhere, if any, are left in @fc->todo.
+ */
+static void find_and_fill(struct flush_cpu *fc, const struct flush_cpu *peer,
+                          const cpumask_t *mask, unsigned int cpu,
+                          const void *va, unsigned int flags,
+                          bool *here, bool *elsewhere)
+{
+    unsigned long in = 0, out = 0;
+    unsigned int i;
+
+    fill_message(peer->group, va, flags);
+
+    for ( i = 0; i < MASK_WORDS; i++ )
+    {
+        unsigned long word = target_word(mask, cpu, i);
+        unsigned long members = cpumask_bits(peer->members)[i];
+
+        fill_word(peer->group, i, word & members);
+        cpumask_bits(fc->todo)[i] = word & ~members;
+        in |= word & members;
+        out |= word & ~members;
+    }
+
+    *here = in;
+    *elsewhere = out;
+}
+
+/*
+ * A CPU in whose group all targets seem to be: the own one or, failing that,
+ * the first target.  NULL if there is no such group, or no target.
+ */
+static const struct flush_cpu *guess_group(const struct flush_cpu *fc,
+                                           const cpumask_t *mask,
+                                           unsigned int cpu)
+{
+    const struct flush_cpu *peer = NULL;
+    unsigned long beyond = 0;
     unsigned int i;
 
     for ( i = 0; i < MASK_WORDS; i++ )
     {
-        unsigned long word = read_atomic(&cpumask_bits(mask)[i]) &
-                             read_atomic(&cpumask_bits(&cpu_online_map)[i]);
+        unsigned long word = target_word(mask, cpu, i);
 
-        if ( i == BIT_WORD(cpu) )
-            word &= ~(1UL << (cpu % BITS_PER_LONG));
-
-        cpumask_bits(fc->todo)[i] = word;
-        any |= word;
+        if ( word && !peer )
+            peer = &per_cpu(flush_cpu,
+                            i * BITS_PER_LONG + find_first_set_bit(word));
         beyond |= word & ~cpumask_bits(fc->members)[i];
     }
 
-    *within = !beyond;
+    if ( !peer || !beyond )
+        return peer ? fc : NULL;
 
-    return any;
+    for ( i = 0; i < MASK_WORDS; i++ )
+        if ( target_word(mask, cpu, i) & ~cpumask_bits(peer->members)[i] )
+            return NULL;
+
+    return peer;
+}
+
+/* Flush in one group, and in more than that if the guess was wrong. */
+static void flush_group(struct flush_cpu *fc, const struct flush_cpu *peer,
+                        const cpumask_t *mask, unsigned int cpu,
+                        const void *va, unsigned int flags)
+{
+    struct flush_group *g = peer->group;
+    bool here, elsewhere;
+
+    spin_lock(&g->flush_lock);
+    find_and_fill(fc, peer, mask, cpu, va, flags, &here, &elsewhere);
+
+    if ( here )
+        send_group(g);
+    else
+        end_round(g);
+
+    if ( unlikely(elsewhere) )
+        flush_groups(fc->group, fc->todo, va, flags, here ? g : NULL);
+    else if ( here )
+        finish_round(g);
 }
 
 /* Let the hypervisor below, if any, do what it is known to be able to. */
@@ -424,40 +554,29 @@ static void flush_remote(const cpumask_t *mask, unsigned int cpu,
                          const void *va, unsigned int flags, s_time_t start)
 {
     struct flush_cpu *fc = &this_cpu(flush_cpu);
-    struct flush_group *g = fc->group;
+    const struct flush_cpu *peer;
     unsigned int class;
-    bool within;
 
     /*
      * Without a group this is CPU0 before any other CPU: see boot_group.
      *
      * The local CPU alone is nothing to do here, and has to be told apart
-     * before fc is touched: it is fine in interrupt context, hence possibly in
-     * the middle of another call.
+     * before todo is touched: it is fine in interrupt context, hence possibly
+     * in the middle of another call.
      */
-    if ( unlikely(!g) || cpumask_subset(mask, cpumask_of(cpu)) )
+    if ( unlikely(!fc->group) || cpumask_subset(mask, cpumask_of(cpu)) )
         return;
 
     if ( assisted_flush(mask, va, flags) )
         return;
 
-    if ( !find_targets(fc, mask, cpu, &within) )
-        return;
+    class = flush_stats_class(mask);
+    peer = guess_group(fc, mask, cpu);
 
-    class = flush_stats_class(fc->todo);
-
-    if ( within )
-        flush_group(g, fc->todo, va, flags);
-    else
-    {
-        const struct flush_cpu *first =
-            &per_cpu(flush_cpu, cpumask_first(fc->todo));
-
-        if ( cpumask_subset(fc->todo, first->members) )
-            flush_group(first->group, fc->todo, va, flags);
-        else
-            flush_groups(g, fc->todo, va, flags);
-    }
+    if ( peer )
+        flush_group(fc, peer, mask, cpu, va, flags);
+    else if ( find_targets(fc, mask, cpu) )
+        flush_groups(fc->group, fc->todo, va, flags, NULL);
 
     flush_stats_record(class, start);
 }
@@ -471,8 +590,12 @@ void flush_area_mask(const cpumask_t *mask, const void *va, unsigned int flags)
     unsigned int cpu = smp_processor_id();
     s_time_t start = flush_stats_start();
 
-    /* With interrupts off two initiators could wait for each other. */
-    ASSERT(local_irq_is_enabled() || cpumask_subset(mask, cpumask_of(cpu)));
+    /*
+     * With interrupts off two initiators could wait for each other.  An
+     * interrupt handler could wait for the initiator it interrupted.
+     */
+    ASSERT((local_irq_is_enabled() && !in_irq()) ||
+           cpumask_subset(mask, cpumask_of(cpu)));
     /* The local CPU's vCPU state is not this function's to flush. */
     ASSERT(!(flags & FLUSH_VCPU_STATE) || !cpumask_test_cpu(cpu, mask));
 
@@ -584,7 +707,7 @@ static struct flush_group *alloc_group(nodeid_t node)
 static void publish_group(struct flush_group *g)
 {
     g->next = boot_group->next;
-    /* Pairs with the address dependency in for_each_group_from(). */
+    /* Pairs with the address dependency in next_group(). */
     smp_wmb();
     write_atomic(&boot_group->next, g);
 }

@@ -29,6 +29,7 @@
 #include <xen/lib.h>
 #include <xen/numa.h>
 #include <xen/percpu.h>
+#include <xen/smp.h>
 #include <xen/string.h>
 #include <asm/flush-stats.h>
 
@@ -83,27 +84,38 @@ static uint64_t bucket_top(unsigned int bucket)
     return ((uint64_t)(STEPS + bucket % STEPS + 1) << (shift - 1)) - 1;
 }
 
-unsigned int flush_stats_class(const cpumask_t *targets)
+unsigned int flush_stats_class(const cpumask_t *mask)
 {
-    unsigned int cpu = cpumask_first(targets);
-    nodeid_t node;
+    unsigned int cpu, this = smp_processor_id(), class = NR_CLASSES;
+    nodeid_t node = NUMA_NO_NODE;
 
-    if ( cpu >= nr_cpu_ids )
-        return ONE_NODE;
+    for_each_cpu ( cpu, mask )
+    {
+        if ( cpu == this || !cpu_online(cpu) )
+            continue;
 
-    node = cpu_to_node(cpu);
-    for_each_cpu ( cpu, targets )
-        if ( cpu_to_node(cpu) != node )
+        if ( class == NR_CLASSES )
+        {
+            class = ONE_NODE;
+            node = cpu_to_node(cpu);
+        }
+        else if ( cpu_to_node(cpu) != node )
             return MULTI_NODE;
+    }
 
-    return ONE_NODE;
+    return class;
 }
 
 void flush_stats_record(unsigned int class, s_time_t start)
 {
-    struct flush_stats *s = &this_cpu(flush_stats)[class];
+    struct flush_stats *s;
     uint64_t ns = max(NOW() - start, (s_time_t)0);
 
+    /* No remote target. */
+    if ( class >= NR_CLASSES )
+        return;
+
+    s = &this_cpu(flush_stats)[class];
     s->count++;
     s->total += ns;
     s->max = max(s->max, ns);

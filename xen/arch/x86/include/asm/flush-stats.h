@@ -17,8 +17,8 @@ static inline s_time_t flush_stats_start(void)
     return NOW();
 }
 
-/* The class that a flush of @targets counts under. */
-unsigned int flush_stats_class(const cpumask_t *targets);
+/* The class that a flush of @mask counts under. */
+unsigned int flush_stats_class(const cpumask_t *mask);
 
 /* Count a flush that began at @start and is complete. */
 void flush_stats_record(unsigned int class, s_time_t start);
@@ -30,7 +30,7 @@ static inline s_time_t flush_stats_start(void)
     return 0;
 }
 
-static inline unsigned int flush_stats_class(const cpumask_t *targets)
+static inline unsigned int flush_stats_class(const cpumask_t *mask)
 {
     return 0;
 }
