@@ -474,7 +474,7 @@ static void find_and_fill(struct flush_cpu *fc, const struct flush_cpu *peer,
     for ( i = 0; i < MASK_WORDS; i++ )
     {
         unsigned long word = target_word(mask, cpu, i);
-        unsigned long members = cpumask_bits(peer->members)[i];
+        unsigned long members = read_atomic(&cpumask_bits(peer->members)[i]);
 
         fill_word(peer->group, i, word & members);
         cpumask_bits(fc->todo)[i] = word & ~members;
@@ -628,7 +628,7 @@ void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
     if ( !g || !test_bit(cpu, g->pending) )
         return;
 
-    /* Pairs with the smp_wmb() in fill_round(). */
+    /* Pairs with the smp_wmb() in fill_message(). */
     smp_rmb();
 
     flags = g->flags;
