@@ -25,7 +25,7 @@ note() {
 
 # Set TOP and BUILD. A path with a blank in it breaks make's rules.
 find_top() {
-    TOP=$(CDPATH='' cd -- "$(dirname -- "$0")/${1:-../..}" && pwd -P)
+    TOP=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd -P)
     case $TOP in
     *[[:space:]]*)
         die "the path '$TOP' has a blank in it; move the repository" ;;
