@@ -7,7 +7,7 @@
 #
 # Sets: NAME (the test's), TOP, WORK (a scratch folder, removed at the end).
 
-NAME=${0##*/}
+NAME=${TEST:-${0##*/}}
 TOP=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd -P)
 WORK=$(mktemp -d)
 # Another user may run a part of the test.
