@@ -62,8 +62,8 @@
 #include <asm/pv/shim.h>
 #include <irq_vectors.h>
 
-/* Words of a mask that can hold a CPU; a constant unless NR_CPUS is large. */
-#define MASK_WORDS BITS_TO_LONGS(nr_cpumask_bits)
+/* Words of a mask that can have a bit set. */
+#define MASK_WORDS BITS_TO_LONGS(nr_cpu_ids)
 
 /*
  * Layout, in units of SMP_CACHE_BYTES (128, i.e. a pair of lines):
@@ -182,17 +182,18 @@ static bool has_targets(const struct flush_group *g, const cpumask_t *todo)
     return cpumask_intersects(todo, g->members);
 }
 
-/* The targets in word @i of @mask: read once, online, and not @cpu itself. */
+/* The targets in word @i of @mask: online, and not @cpu itself.  Read once. */
 static unsigned long target_word(const cpumask_t *mask, unsigned int cpu,
                                  unsigned int i)
 {
-    unsigned long word = read_atomic(&cpumask_bits(mask)[i]) &
-                         read_atomic(&cpumask_bits(&cpu_online_map)[i]);
+    unsigned long word = read_atomic(&cpumask_bits(mask)[i]);
 
-    if ( i == BIT_WORD(cpu) )
-        word &= ~(1UL << (cpu % BITS_PER_LONG));
+    /* Most words of most masks are empty. */
+    if ( !word )
+        return 0;
 
-    return word;
+    return word & read_atomic(&cpumask_bits(&cpu_online_map)[i]) &
+           ~cpumask_bits(cpumask_of(cpu))[i];
 }
 
 /* idle -> filled, in two steps.  The caller holds flush_lock. */
@@ -459,14 +460,12 @@ static bool find_targets(struct flush_cpu *fc, const cpumask_t *mask,
 
 /*
  * Fill a round of @peer's group, whose lock the caller took just now, with the
- * targets there.  Targets elsewhere, if any, are left in @fc->todo.
+ * targets there.  Returns whether there are others.
  */
-static void find_and_fill(struct flush_cpu *fc, const struct flush_cpu *peer,
-                          const cpumask_t *mask, unsigned int cpu,
-                          const void *va, unsigned int flags,
-                          bool *here, bool *elsewhere)
+static bool find_and_fill(const struct flush_cpu *peer, const cpumask_t *mask,
+                          unsigned int cpu, const void *va, unsigned int flags)
 {
-    unsigned long in = 0, out = 0;
+    unsigned long beyond = 0;
     unsigned int i;
 
     fill_message(peer->group, va, flags);
@@ -474,16 +473,17 @@ static void find_and_fill(struct flush_cpu *fc, const struct flush_cpu *peer,
     for ( i = 0; i < MASK_WORDS; i++ )
     {
         unsigned long word = target_word(mask, cpu, i);
-        unsigned long members = read_atomic(&cpumask_bits(peer->members)[i]);
 
-        fill_word(peer->group, i, word & members);
-        cpumask_bits(fc->todo)[i] = word & ~members;
-        in |= word & members;
-        out |= word & ~members;
+        if ( word )
+        {
+            unsigned long members = read_atomic(&cpumask_bits(peer->members)[i]);
+
+            fill_word(peer->group, i, word & members);
+            beyond |= word & ~members;
+        }
     }
 
-    *here = in;
-    *elsewhere = out;
+    return beyond != 0;
 }
 
 /*
@@ -495,8 +495,22 @@ static const struct flush_cpu *guess_group(const struct flush_cpu *fc,
                                            unsigned int cpu)
 {
     const struct flush_cpu *peer = NULL;
-    unsigned long beyond = 0;
+    unsigned long any = 0, beyond = 0;
     unsigned int i;
+
+    for ( i = 0; i < MASK_WORDS; i++ )
+    {
+        unsigned long word = target_word(mask, cpu, i);
+
+        if ( word )
+        {
+            any |= word;
+            beyond |= word & ~read_atomic(&cpumask_bits(fc->members)[i]);
+        }
+    }
+
+    if ( likely(!beyond) )
+        return any ? fc : NULL;
 
     for ( i = 0; i < MASK_WORDS; i++ )
     {
@@ -505,39 +519,43 @@ static const struct flush_cpu *guess_group(const struct flush_cpu *fc,
         if ( word && !peer )
             peer = &per_cpu(flush_cpu,
                             i * BITS_PER_LONG + find_first_set_bit(word));
-        beyond |= word & ~cpumask_bits(fc->members)[i];
-    }
-
-    if ( !peer || !beyond )
-        return peer ? fc : NULL;
-
-    for ( i = 0; i < MASK_WORDS; i++ )
-        if ( target_word(mask, cpu, i) & ~cpumask_bits(peer->members)[i] )
+        if ( word && (word & ~cpumask_bits(peer->members)[i]) )
             return NULL;
+    }
 
     return peer;
 }
 
-/* Flush in one group, and in more than that if the guess was wrong. */
+/* The guess was wrong: a round of @g was sent, and there are more targets. */
+static void flush_beyond(struct flush_cpu *fc, struct flush_group *g,
+                         const cpumask_t *mask, unsigned int cpu,
+                         const void *va, unsigned int flags)
+{
+    /* Another look is as good as the one that was taken under the lock. */
+    find_targets(fc, mask, cpu);
+    cpumask_andnot(fc->todo, fc->todo, g->members);
+    flush_groups(fc->group, fc->todo, va, flags, g);
+}
+
+/* Flush in one group, normally. */
 static void flush_group(struct flush_cpu *fc, const struct flush_cpu *peer,
                         const cpumask_t *mask, unsigned int cpu,
                         const void *va, unsigned int flags)
 {
     struct flush_group *g = peer->group;
-    bool here, elsewhere;
 
     spin_lock(&g->flush_lock);
-    find_and_fill(fc, peer, mask, cpu, va, flags, &here, &elsewhere);
 
-    if ( here )
+    if ( likely(!find_and_fill(peer, mask, cpu, va, flags)) )
+    {
         send_group(g);
-    else
-        end_round(g);
-
-    if ( unlikely(elsewhere) )
-        flush_groups(fc->group, fc->todo, va, flags, here ? g : NULL);
-    else if ( here )
         finish_round(g);
+    }
+    else
+    {
+        send_group(g);
+        flush_beyond(fc, g, mask, cpu, va, flags);
+    }
 }
 
 /* Let the hypervisor below, if any, do what it is known to be able to. */
@@ -557,26 +575,27 @@ static void flush_remote(const cpumask_t *mask, unsigned int cpu,
     const struct flush_cpu *peer;
     unsigned int class;
 
-    /*
-     * Without a group this is CPU0 before any other CPU: see boot_group.
-     *
-     * The local CPU alone is nothing to do here, and has to be told apart
-     * before todo is touched: it is fine in interrupt context, hence possibly
-     * in the middle of another call.
-     */
-    if ( unlikely(!fc->group) || cpumask_subset(mask, cpumask_of(cpu)) )
-        return;
-
-    if ( assisted_flush(mask, va, flags) )
-        return;
-
     class = flush_stats_class(mask);
     peer = guess_group(fc, mask, cpu);
 
     if ( peer )
+    {
+        if ( assisted_flush(mask, va, flags) )
+            return;
         flush_group(fc, peer, mask, cpu, va, flags);
-    else if ( find_targets(fc, mask, cpu) )
-        flush_groups(fc->group, fc->todo, va, flags, NULL);
+    }
+    /*
+     * The local CPU alone has to be told apart before todo is touched: it is
+     * fine in interrupt context, hence possibly in the middle of another call.
+     * Without a group this is CPU0, before any other CPU: see boot_group.
+     */
+    else if ( !cpumask_subset(mask, cpumask_of(cpu)) && fc->group )
+    {
+        if ( assisted_flush(mask, va, flags) )
+            return;
+        if ( find_targets(fc, mask, cpu) )
+            flush_groups(fc->group, fc->todo, va, flags, NULL);
+    }
 
     flush_stats_record(class, start);
 }
@@ -612,7 +631,6 @@ void flush_area_mask(const cpumask_t *mask, const void *va, unsigned int flags)
 /* What a target does on INVALIDATE_TLB_VECTOR. */
 void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
 {
-    unsigned int cpu = smp_processor_id();
     struct flush_group *g = this_cpu(flush_cpu).group;
     unsigned int flags;
 
@@ -625,7 +643,7 @@ void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
      * parked with an IPI pending; the message is not meant for it then.  CPU0
      * has no group yet if the IPI is one left over from before a kexec.
      */
-    if ( !g || !test_bit(cpu, g->pending) )
+    if ( unlikely(!g) || !test_bit(smp_processor_id(), g->pending) )
         return;
 
     /* Pairs with the smp_wmb() in fill_message(). */
@@ -633,8 +651,14 @@ void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
 
     flags = g->flags;
 
-    if ( (flags & FLUSH_VCPU_STATE) && __sync_local_execstate() )
-        flags &= ~(FLUSH_TLB | FLUSH_TLB_GLOBAL | FLUSH_ROOT_PGTBL);
+    if ( flags & FLUSH_VCPU_STATE )
+    {
+        bool switched = __sync_local_execstate();
+
+        flags = g->flags;
+        if ( switched )
+            flags &= ~(FLUSH_TLB | FLUSH_TLB_GLOBAL | FLUSH_ROOT_PGTBL);
+    }
 
     if ( flags & ~(FLUSH_ORDER_MASK | FLUSH_VCPU_STATE) )
         flush_area_local(g->va, flags);
@@ -644,7 +668,7 @@ void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
      * A full barrier on x86, so that nothing above is delayed past it; pairs
      * with the smp_rmb() in end_round().
      */
-    clear_bit(cpu, g->pending);
+    clear_bit(smp_processor_id(), g->pending);
 }
 
 /*
