@@ -696,8 +696,9 @@ static nodeid_t apic_node(unsigned int cpu)
  */
 static struct flush_group *alloc_group(nodeid_t node)
 {
+    /* Users of a mask may read up to nr_cpumask_bits of it. */
     size_t members = ROUNDUP(offsetof(struct flush_group, pending) +
-                             MASK_WORDS * sizeof(long), SMP_CACHE_BYTES);
+                             nr_cpumask_bits / 8, SMP_CACHE_BYTES);
     struct flush_group *g;
 
     BUILD_BUG_ON(offsetof(struct flush_group, members) != SMP_CACHE_BYTES);
@@ -776,7 +777,7 @@ static int join_group(unsigned int cpu)
     struct flush_cpu *fc = &per_cpu(flush_cpu, cpu);
     struct flush_group *g, *group = find_group(cpu);
 
-    if ( !cond_alloc_cpumask_var(&fc->todo) )
+    if ( !cond_zalloc_cpumask_var(&fc->todo) )
         return -ENOMEM;
 
     /* A CPU number may have been of another node before it was removed. */
