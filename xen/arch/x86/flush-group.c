@@ -38,8 +38,8 @@
  * own round, whose end depends on nothing but its targets taking interrupts.
  * Initiators spin with interrupts enabled, hence are targets all the while.
  *
- * docs/designs/flush-groups.md has the whole argument, including memory ordering
- * and the life of a group.
+ * docs/designs/flush-groups.md has the whole argument, including memory
+ * ordering and the life of a group.
  */
 
 #include <xen/cpu.h>
@@ -212,10 +212,11 @@ static void fill_message(struct flush_group *g, const void *va,
 }
 
 /*
- * All of pending is zero between rounds.  Each word is stored at most once: from
- * then on its bits belong to the targets.
+ * All of pending is zero between rounds.  Each word is stored at most once:
+ * from then on its bits belong to the targets.
  */
-static void fill_word(struct flush_group *g, unsigned int i, unsigned long word)
+static void fill_word(struct flush_group *g, unsigned int i,
+                      unsigned long word)
 {
     if ( word )
         write_atomic(&g->pending[i], word);
@@ -350,7 +351,8 @@ static bool fill_free_groups(struct flush_group *start, const cpumask_t *todo,
  * Send the rounds in @held, and take their targets off @todo.  If that is @all
  * of @todo one IPI serves everybody, and send_IPI_mask() may use a shorthand.
  */
-static void send_held(const struct flush_group *held, cpumask_t *todo, bool all)
+static void send_held(const struct flush_group *held, cpumask_t *todo,
+                      bool all)
 {
     if ( all )
         send_round(todo);
@@ -431,10 +433,10 @@ static void flush_groups(struct flush_group *start, cpumask_t *todo,
  * first, unordered look suggests.
  *
  * A CPU that is seen online stays so until the flush is complete.  CPUs leave
- * cpu_online_map under stop_machine(), for which every CPU has to be outside of
- * flush_area_mask(), or in smp_send_stop().  After the latter the one CPU left
- * finds nobody online, and so needs no lock, not even one that was held by those
- * who were stopped or by what it was doing itself.
+ * cpu_online_map under stop_machine(), for which every CPU has to be outside
+ * of flush_area_mask(), or in smp_send_stop().  After the latter the one CPU
+ * left finds nobody online, and so needs no lock, not even one that was held
+ * by those who were stopped or by what it was doing itself.
  */
 
 /* Record all targets, in @fc->todo.  Returns whether there is any. */
@@ -476,10 +478,11 @@ static bool find_and_fill(const struct flush_cpu *peer, const cpumask_t *mask,
 
         if ( word )
         {
-            unsigned long members = read_atomic(&cpumask_bits(peer->members)[i]);
+            const unsigned long *members = cpumask_bits(peer->members);
+            unsigned long here = word & read_atomic(&members[i]);
 
-            fill_word(peer->group, i, word & members);
-            beyond |= word & ~members;
+            fill_word(peer->group, i, here);
+            beyond |= word ^ here;
         }
     }
 

@@ -6,8 +6,8 @@
  * Design
  * ------
  * A flush counts under one of two classes, by the NUMA nodes of its targets:
- * one node, or more than one.  That is a property of the request, not of how it
- * is served, so figures can be compared across flush-group= settings.
+ * one node, or more than one.  That is a property of the request, not of how
+ * it is served, so figures can be compared across flush-group= settings.
  *
  * Each CPU keeps a histogram per class and is the only one to write it, apart
  * from a reset.  Neither reading nor resetting stops the writers: a figure may
