@@ -64,15 +64,25 @@ need() {
             "or: apt-get install --no-install-recommends $2"
 }
 
-# progress MESSAGE COMMAND...: run a command of more than a few seconds;
-# on a failure, show the end of what it printed.
+# progress MESSAGE COMMAND...: run a command of more than a few seconds, with
+# a sign of life now and then; on a failure, show the end of what it printed.
 progress() {
     _what=$1
     shift
     _log=$(mktemp)
     note "$_what"
+    (
+        _s=0
+        while sleep 15 >/dev/null 2>&1; do
+            _s=$((_s + 15))
+            note "... $_s s"
+        done
+    ) &
+    _life=$!
     _rc=0
     "$@" >"$_log" 2>&1 || _rc=$?
+    kill "$_life" 2>/dev/null || true
+    wait "$_life" 2>/dev/null || true
     [ "$_rc" -eq 0 ] || tail -n 15 "$_log" >&2
     rm -f "$_log"
     return "$_rc"
