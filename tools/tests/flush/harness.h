@@ -226,6 +226,7 @@ struct sim_self {
     bool unfenced;                /* took a lock, no full barrier since */
     unsigned long offset;         /* of this CPU's per-CPU area */
     unsigned long locked_ops;
+    unsigned long fences;         /* full barriers so far */
 };
 extern __thread struct sim_self sim_self;
 #define smp_processor_id() (sim_self.cpu)
@@ -250,7 +251,11 @@ void percpu_init_areas(void);
 DECLARE_PER_CPU(unsigned int, __preempt_count);
 
 /* ---- interrupts of the running CPU ---- */
+#ifdef SIM_BENCH                  /* nobody interrupts there */
+# define sim_irq_window() ((void)0)
+#else
 void sim_irq_window(void);
+#endif
 static inline bool local_irq_is_enabled(void)
 {
     return sim_self.irq_on;
@@ -286,6 +291,21 @@ extern irq_cpustat_t irq_stat[];
 /* The libc has functions of these names. */
 #define ffs xen_ffs
 #define ffsl xen_ffsl
+
+/*
+ * What the code under test read of a mask, word by word: before and after the
+ * first full barrier since the watch began.
+ */
+struct sim_watch {
+    const void *mask;             /* NULL: nothing is watched */
+    unsigned long start;          /* sim_self.fences at the beginning */
+    struct {
+        unsigned long early;      /* bits seen set in some early look */
+        unsigned long all;        /* bits seen set in every ordered look */
+        bool ordered;             /* there was an ordered look */
+    } word[BITS_TO_LONGS(NR_CPUS)];
+};
+extern struct sim_watch sim_watch;
 
 #include "xen/atomic.h"
 #ifdef SIM_REAL_ASM
@@ -422,7 +442,19 @@ extern struct genapic genapic;
 #define alternative_vcall(fn, args...) (fn)(args)
 uint32_t apic_read(unsigned long reg);
 void apic_write(unsigned long reg, uint32_t val);
+#ifdef SIM_BENCH
+/* apic_write(APIC_EOI, 0) in x2APIC mode, a nop in place of the WRMSR. */
+static inline void ack_APIC_irq(void)
+{
+    if ( x2apic_enabled )
+        __asm__ __volatile__ ( "nop" :: "c" (0x80b), "a" (0), "d" (0)
+                               : "memory" );
+    else
+        apic_write(0xb0, 0);
+}
+#else
 void ack_APIC_irq(void);
+#endif
 void send_IPI_mask(const cpumask_t *mask, int vector);
 
 /* ---- the flush interface ---- */

@@ -7,8 +7,9 @@
  * Each name keeps the contract it has in Xen on x86: read_atomic() is an
  * acquire load, write_atomic() a release store (that is what TSO gives), and
  * every locked instruction is a full barrier.  sim_point() comes before each
- * access: the deterministic scheduler (sim-sched.c) may take an interrupt
- * or switch CPUs there.  sim_locked() also counts one locked operation.
+ * access (and after a store): the deterministic scheduler (sim-sched.c) may
+ * take an interrupt or switch CPUs there.  sim_locked() also counts one locked
+ * operation.
  *
  * The thread sanitizer knows no stand-alone fences; in its build smp_mb() is
  * an exchange on a word of the running CPU's own.
@@ -20,6 +21,7 @@ void sim_sched_point(void);
 
 static always_inline void sim_point(void)
 {
+    barrier();
     if ( unlikely(sim_self.hooks) )
         sim_sched_point();
 }
@@ -30,6 +32,26 @@ static always_inline void sim_locked(void)
     if ( unlikely(sim_self.counting) )
         sim_self.locked_ops++;
     sim_self.unfenced = false;
+    sim_self.fences++;
+}
+
+/* Tests that want to know what a mask looked like when it was read last. */
+static always_inline void sim_note_read(const volatile void *p,
+                                        unsigned long value)
+{
+    size_t off = (const char *)p - (const char *)sim_watch.mask;
+
+    if ( likely(!sim_watch.mask) || off >= BITS_TO_LONGS(NR_CPUS) * 8 )
+        return;
+    if ( sim_self.fences == sim_watch.start )
+        sim_watch.word[off / 8].early |= value;
+    else
+    {
+        if ( !sim_watch.word[off / 8].ordered )
+            sim_watch.word[off / 8].all = ~0UL;
+        sim_watch.word[off / 8].ordered = true;
+        sim_watch.word[off / 8].all &= value;
+    }
 }
 
 /* ---- barriers ---- */
@@ -43,8 +65,8 @@ static inline void smp_mb(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
-#define smp_rmb() barrier()
-#define smp_wmb() barrier()
+#define smp_rmb() sim_point()
+#define smp_wmb() sim_point()
 #define mb() smp_mb()
 #define rmb() barrier()
 #define wmb() barrier()
@@ -53,9 +75,10 @@ static inline void smp_mb(void)
 
 /* ---- plain-sized accesses ---- */
 #define read_atomic(p) ({ sim_point(); \
-    (typeof(*(p) + 0 ? *(p) : *(p)))__atomic_load_n(p, __ATOMIC_ACQUIRE); })
+    const typeof(*(p)) v_ = __atomic_load_n(p, __ATOMIC_ACQUIRE); \
+    sim_note_read(p, (unsigned long)v_); (typeof(*(p)))v_; })
 #define write_atomic(p, x) ({ typeof(*(p)) x_ = (x); sim_point(); \
-    __atomic_store_n(p, x_, __ATOMIC_RELEASE); })
+    __atomic_store_n(p, x_, __ATOMIC_RELEASE); sim_point(); })
 /* Not atomic as a whole: the one writer adds, others only read. */
 #define add_sized(p, x) ({ typeof(*(p)) n_; sim_point(); \
     n_ = __atomic_load_n(p, __ATOMIC_RELAXED) + (x); \
@@ -142,13 +165,17 @@ static inline int test_bit(int nr, const volatile void *addr)
 }
 static inline void __set_bit(int nr, volatile void *addr)
 {
+    uint32_t word = *sim_word(nr, addr);
+
     sim_point();
-    *sim_word(nr, addr) |= sim_bit(nr);
+    *sim_word(nr, addr) = word | sim_bit(nr);
 }
 static inline void __clear_bit(int nr, volatile void *addr)
 {
+    uint32_t word = *sim_word(nr, addr);
+
     sim_point();
-    *sim_word(nr, addr) &= ~sim_bit(nr);
+    *sim_word(nr, addr) = word & ~sim_bit(nr);
 }
 static inline int __test_and_set_bit(int nr, volatile void *addr)
 {

@@ -264,6 +264,10 @@ void sim_run(unsigned int chance, unsigned long steps)
             sim_fail("deadlock: no CPU can run");
         switch_to(next);
     }
+    /* Handlers of spurious interrupts may still be on their way. */
+    for ( cpu = 0; cpu < nr_cpu_ids; cpu++ )
+        while ( sim_cpu[cpu].in_handler )
+            switch_to(&co[cpu]);
     sim_scheduling = false;
     while ( nr_created )
     {

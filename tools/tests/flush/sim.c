@@ -12,8 +12,20 @@
 #include <sched.h>
 #include <unistd.h>
 
+/* Around what stands for hardware: the benchmark leaves it out (bench.c). */
+#ifdef SIM_BENCH
+void bench_hw_enter(void);
+void bench_hw_exit(void);
+# define HW_ENTER() bench_hw_enter()
+# define HW_EXIT() bench_hw_exit()
+#else
+# define HW_ENTER() ((void)0)
+# define HW_EXIT() ((void)0)
+#endif
+
 __thread struct sim_self sim_self = { .irq_on = true };
 struct sim_cpu sim_cpu[NR_CPUS];
+struct sim_watch sim_watch;
 uint64_t sim_clock;
 uint64_t sim_seed = 1, sim_seed0 = 1;
 bool sim_threads;
@@ -141,6 +153,7 @@ s_time_t sim_now(void)
 }
 
 /* ---- allocation ---- */
+void (*sim_alloc_hook)(void *p, size_t size, unsigned int memflags);
 unsigned long sim_allocs, sim_fail_alloc, sim_fail_from, sim_live;
 unsigned int sim_allocs_on[MAX_NUMNODES];
 
@@ -160,6 +173,8 @@ void *sim_alloc(size_t size, size_t align, bool zero, unsigned int memflags)
         sim_fail("the test itself is out of memory");
     /* Not zeroed means poisoned: nobody may rely on fresh memory. */
     memset(p, zero ? 0 : 0xa5, size);
+    if ( sim_alloc_hook )
+        sim_alloc_hook(p, size, memflags);
     sim_live++;
     return p;
 }
@@ -207,19 +222,23 @@ bool sim_take_irq(void)
     sim_self.irq_on = false;
     c->in_handler = true;
     c->interrupts++;
+    irq_enter();                  /* as do_IRQ() does */
     invalidate_interrupt(NULL);
+    irq_exit();
     c->in_handler = false;
     sim_self.irq_on = true;
     sim_self.unfenced = unfenced;
     return true;
 }
 
+#ifndef SIM_BENCH
 void sim_irq_window(void)
 {
     if ( sim_threads || sim_scheduling )
         while ( sim_take_irq() )
             ;
 }
+#endif
 
 static void run_handler(void *unused)
 {
@@ -296,18 +315,21 @@ static void send_mask(const cpumask_t *mask, int vector)
 {
     unsigned int cpu;
 
+    HW_ENTER();
     __atomic_add_fetch(&sim_counts.sends, 1, __ATOMIC_RELAXED);
     if ( vector != INVALIDATE_TLB_VECTOR )
         sim_fail("vector %#x", vector);
     for_each_cpu ( cpu, mask )
         if ( cpu_online(cpu) && cpu != smp_processor_id() )
             post(cpu);
+    HW_EXIT();
 }
 
 void apic_write(unsigned long reg, uint32_t val)
 {
     unsigned int cpu;
 
+    HW_ENTER();
     if ( reg != APIC_ICR || (val & APIC_DEST_ALLBUT) != APIC_DEST_ALLBUT ||
          (val & 0xff) != INVALIDATE_TLB_VECTOR )
         sim_fail("APIC register %#lx = %#x", reg, val);
@@ -315,6 +337,7 @@ void apic_write(unsigned long reg, uint32_t val)
     for_each_online_cpu ( cpu )
         if ( cpu != smp_processor_id() )
             post(cpu);
+    HW_EXIT();
 }
 
 uint32_t apic_read(unsigned long reg)
@@ -322,10 +345,12 @@ uint32_t apic_read(unsigned long reg)
     return 0;
 }
 
+#ifndef SIM_BENCH                 /* inline there, as in Xen */
 void ack_APIC_irq(void)
 {
     sim_cpu[sim_self.cpu].acks++;
 }
+#endif
 
 #ifndef SIM_NOWRAP
 void send_IPI_mask(const cpumask_t *mask, int vector)
@@ -345,6 +370,14 @@ unsigned int sim_local_strip;
 int sim_assist_result = -EOPNOTSUPP;
 void (*sim_flush_hook)(unsigned int cpu, const void *va, unsigned int flags);
 
+#ifdef SIM_BENCH                  /* has Xen's own */
+# include "sim-path.h"
+DEFINE_PER_CPU(unsigned long, sim_cr4);
+bool use_invpcid __read_mostly;
+bool opt_xpti_hwdom __read_mostly, opt_xpti_domu __read_mostly;
+struct cpuinfo_x86 current_cpu_data __read_mostly;
+struct sim_cpu_info sim_cpu_info;
+#else
 unsigned int flush_area_local(const void *va, unsigned int flags)
 {
     struct sim_cpu *c = &sim_cpu[sim_self.cpu];
@@ -357,6 +390,7 @@ unsigned int flush_area_local(const void *va, unsigned int flags)
         sim_flush_hook(sim_self.cpu, va, flags);
     return flags & ~sim_local_strip;
 }
+#endif
 
 int hypervisor_flush_tlb(const cpumask_t *mask, const void *va,
                          unsigned int flags)

@@ -116,6 +116,7 @@ extern unsigned long sim_allocs;  /* so far */
 extern unsigned long sim_fail_alloc;    /* number of the one to fail, or 0 */
 extern unsigned long sim_fail_from;     /* this one and all later, or 0 */
 extern unsigned long sim_live;    /* not freed yet */
+extern void (*sim_alloc_hook)(void *p, size_t size, unsigned int memflags);
 extern unsigned int sim_allocs_on[MAX_NUMNODES];  /* asked for by node */
 
 /* ---- console ---- */

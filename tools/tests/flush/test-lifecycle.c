@@ -492,11 +492,15 @@ static void plugger(void *arg)
 {
     unsigned int i, cpu;
 
-    for ( i = 0; i < 40; i++ )
+    for ( i = 0; i < 20; i++ )
     {
         cpu = 1 + sim_below(7);
         if ( cpu_online(cpu) )
+        {
             CHECK(!cpu_down(cpu), "CPU%u", cpu);
+            /* Another one takes its place, on any node. */
+            sim_set_cpu(cpu, 2 * cpu, sim_below(10));
+        }
         else
             CHECK(!cpu_up(cpu), "CPU%u", cpu);
     }
@@ -515,13 +519,13 @@ static void plug_storm(const void *arg)
 
     sim_boot(&t);
     book_init();
-    for ( round = 0; round < 4 * check_scale; round++ )
+    for ( round = 0; round < 10 * check_scale; round++ )
     {
         active = 1;
         sim_spawn(0, plugger, NULL);
         for ( cpu = 1; cpu < 8; cpu += 2 )
             sim_spawn(cpu, flusher, (void *)(uintptr_t)cpu);
-        sim_run(40, 3000000);
+        sim_run(round & 1 ? 40 : 250, 3000000);
     }
     printf("# %lu requests by CPU7\n", book_done[7]);
 }
@@ -530,6 +534,36 @@ static void test_plug_storm(void)
 {
     check_fork(plug_storm, &parking[0], "not parked");
     check_fork(plug_storm, &parking[1], "parked");
+}
+
+/* One CPU comes and goes, each time on a node that was not there before. */
+static void newcomer(void *arg)
+{
+    unsigned int node;
+
+    for ( node = 4; node < 60; node++ )
+    {
+        CHECK(!cpu_down(8), "CPU8");
+        sim_set_cpu(8, 16, node);
+        CHECK(!cpu_up(8), "CPU8");
+    }
+    active = 0;
+}
+
+static void test_new_groups(void)
+{
+    static const struct sim_topo t = {
+        .nr_ids = 9, .nr_cpus = 9, .nr_nodes = 4
+    };
+    unsigned int cpu;
+
+    sim_boot(&t);
+    book_init();
+    active = 1;
+    sim_spawn(0, newcomer, NULL);
+    for ( cpu = 1; cpu < 8; cpu++ )
+        sim_spawn(cpu, flusher, (void *)(uintptr_t)cpu);
+    sim_run(250, 20000000);
 }
 
 static const struct check_case cases[] = {
@@ -541,6 +575,7 @@ static const struct check_case cases[] = {
     { "out of memory", test_out_of_memory, 60 },
     { "hot plug while everybody flushes", test_plug_storm, 60 },
 #ifdef SUBJECT_ENGINE
+    { "new groups while everybody flushes", test_new_groups, 60 },
     { "number of groups", test_count },
     { "state on its own node", test_own_node },
     { "flush-group= option", test_options },

@@ -104,6 +104,8 @@ static void test_each_lock_once(void)
               target_nodes());
         for ( k = 0; k < nr; k++ )
             check_once(&l[k]);
+        /* In one group: in line, no matter whether it is free. */
+        CHECK(nr != 1 || !l->trylocks, "try-lock for one group");
         CHECK(sim_counts.sends + sim_counts.shorthands == (nr ? 1 : 0),
               "%lu IPIs, all groups being free", sim_counts.sends);
     }
@@ -197,10 +199,17 @@ static void with_busy_group(unsigned int n, unsigned int initiator)
           "group %u busy: all acked at %lu, locks free at %lu", n,
           all_acked_at, all_free_at);
     for_each_cpu ( cpu, &mask )
-        CHECK(cpu == initiator || sim_cpu[cpu].flushes == 1, "CPU%u: %lu",
-              cpu, sim_cpu[cpu].flushes);
+        CHECK(cpu == initiator || (sim_cpu[cpu].flushes == 1 &&
+                                   sim_cpu[cpu].interrupts == 1),
+              "CPU%u: %lu flushes, %lu interrupts", cpu, sim_cpu[cpu].flushes,
+              sim_cpu[cpu].interrupts);
     for ( cpu = 0; cpu < 4; cpu++ )
+    {
+        const struct sim_lock *l = sim_lock_of(group_lock[cpu]);
+
         CHECK(!is_held(group_lock[cpu]), "group %u still held", cpu);
+        check_once(l);
+    }
 }
 
 static void test_busy_group(void)
@@ -213,6 +222,45 @@ static void test_busy_group(void)
     for ( n = 0; n < 4; n++ )
         for ( i = 0; i < 16; i++ )
             with_busy_group(n, sim_cpu_nr(i));
+}
+
+/*
+ * A target is slow.  All groups were free, so all rounds are in flight; those
+ * that are complete must be given back before the slow one is.
+ */
+static unsigned int slow_cpu;
+
+static void slow_relax(void)
+{
+    watch_relax();
+    if ( relaxes == 500 )
+        sim_cpu[slow_cpu].irq_on = true;
+}
+
+static void test_slow_target(void)
+{
+    unsigned int n, i;
+
+    sim_boot(&four_nodes);
+    learn_locks();
+    cpumask_copy(&mask, &cpu_online_map);
+    for ( n = 0; n < 4; n++ )
+        for ( i = 0; i < 16; i++ )
+        {
+            slow_cpu = sim_cpu_nr(4 * n + (i == 4 * n));
+            busy = group_lock[n];
+            relaxes = all_free_at = all_acked_at = 0;
+            release_at = 0;
+            sim_switch(sim_cpu_nr(i));
+            sim_cpu[slow_cpu].irq_on = false;
+            sim_relax_hook = slow_relax;
+            flush_from(sim_cpu_nr(i));
+            sim_relax_hook = NULL;
+            CHECK(relaxes >= 500, "did not wait: %lu", relaxes);
+            CHECK(all_free_at && all_free_at <= all_acked_at + 2,
+                  "slow target in group %u: all acked at %lu, free at %lu", n,
+                  all_acked_at, all_free_at);
+        }
 }
 
 /* Two groups busy, released in either order; nobody depends on the other. */
@@ -468,6 +516,7 @@ static const struct check_case cases[] = {
 #endif
 #ifdef SUBJECT_ENGINE
     { "a busy group holds nobody up", test_busy_group },
+    { "a slow target holds no other group up", test_slow_target },
     { "two busy groups", test_two_busy_groups },
     { "no loop of try-locks", test_no_trylock_loop },
     { "rotation", test_rotation },

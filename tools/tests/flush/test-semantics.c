@@ -310,6 +310,41 @@ static void flip_at_flush(unsigned int cpu, const void *va, unsigned int flags)
     flip();
 }
 
+/* What decides is an ordered look: whom it sees, every time, is flushed. */
+static void check_looks(void)
+{
+    unsigned int cpu;
+
+    for_each_online_cpu ( cpu )
+    {
+        unsigned int w = cpu / 64;
+        unsigned long bit = 1UL << (cpu % 64);
+
+        if ( cpu == sim_self.cpu )
+            continue;
+        CHECK(sim_watch.word[w].ordered || !(sim_watch.word[w].early & bit),
+              "CPU%u: the mask was read before any full barrier only", cpu);
+        CHECK(!sim_watch.word[w].ordered || !(sim_watch.word[w].all & bit) ||
+              sim_cpu[cpu].flushes, "CPU%u was seen in the mask", cpu);
+    }
+}
+
+static void watch_mask(bool on)
+{
+    memset(&sim_watch, 0, sizeof(sim_watch));
+    sim_watch.mask = on ? &mask : NULL;
+    sim_watch.start = sim_self.fences;
+}
+
+static void keep_node(nodeid_t node)
+{
+    unsigned int cpu;
+
+    for_each_cpu ( cpu, &mask )
+        if ( sim_node(cpu) != node )
+            __cpumask_clear_cpu(cpu, &mask);
+}
+
 static void changing_mask(const void *arg)
 {
     unsigned int i, cpu;
@@ -325,8 +360,13 @@ static void changing_mask(const void *arg)
         random_mask(&mask);
         __cpumask_clear_cpu(sim_self.cpu, &mask);
         cpumask_copy(&ever, &mask);
+        if ( sim_below(2) )       /* one node at first, others come */
+            keep_node(sim_node(random_online_cpu()));
         sim_reset_counts();
+        watch_mask(HAVE_GROUPS);
         flush_area_mask(&mask, NULL, FLUSH_TLB);
+        check_looks();
+        watch_mask(false);
         for ( cpu = 0; cpu < nr_cpu_ids; cpu++ )
             CHECK(!sim_cpu[cpu].interrupts || is_target(cpu, &ever),
                   "CPU%u was never in the mask", cpu);
