@@ -285,9 +285,9 @@ and entry and exit of the interrupt.
 
 def table(found, cpus):
     out = [f'4 nodes x {cpus} CPUs, NR_CPUS=256',
-           f'{"":21s}{"upstream":>13s}{"host":>21s}{"node":>21s}',
+           f'{"":21s}{"upstream":>11s}{"host":>17s}{"node":>22s}',
            f'{"":21s}{"instr lock line":>16s}'
-           f'{"instr       lock line":>22s}{"instr       lock line":>22s}']
+           f'{"instr ratio lock line ":>22s}{"instr ratio lock line":>22s}']
     for role in ROLES:
         out.append(role)
         for scenario, name in SCENARIOS.items():
@@ -296,8 +296,8 @@ def table(found, cpus):
                    f'{figure(base[1]):>5s}{base[2]:>5}'
             for setting in SETTINGS[1:]:
                 this = row(found, setting, scenario, role)
-                text += f'{figure(this[0]):>7s} {this[0] / base[0]:5.2f}' \
-                        f'{figure(this[1]):>4s}{this[2]:>4} '
+                text += f'{figure(this[0]):>7s}{this[0] / base[0]:6.2f}' \
+                        f'{figure(this[1]):>4s}{this[2]:>5}'
             out.append(text.rstrip())
     return '\n'.join(out)
 
