@@ -285,14 +285,14 @@ and entry and exit of the interrupt.
 
 def table(found, cpus):
     out = [f'4 nodes x {cpus} CPUs, NR_CPUS=256',
-           f'{"":21s}{"upstream":>11s}{"host":>17s}{"node":>22s}',
-           f'{"":21s}{"instr lock line":>16s}'
-           f'{"instr ratio lock line ":>22s}{"instr ratio lock line":>22s}']
+           f'{"":20s}{"upstream":>13s}{"host":>18s}{"node":>22s}',
+           f'{"":20s}{"instr lock line":>16s}'
+           f'{"instr ratio lock line":>22s}{"instr ratio lock line":>22s}']
     for role in ROLES:
         out.append(role)
         for scenario, name in SCENARIOS.items():
             base = row(found, 'upstream', scenario, role)
-            text = f'  {name:19s}{figure(base[0]):>6s}' \
+            text = f' {name:19s}{figure(base[0]):>6s}' \
                    f'{figure(base[1]):>5s}{base[2]:>5}'
             for setting in SETTINGS[1:]:
                 this = row(found, setting, scenario, role)
