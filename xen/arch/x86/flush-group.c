@@ -505,11 +505,15 @@ static const struct flush_cpu *guess_group(const struct flush_cpu *fc,
     {
         unsigned long word = target_word(mask, cpu, i);
 
-        if ( word )
-        {
-            any |= word;
-            beyond |= word & ~read_atomic(&cpumask_bits(fc->members)[i]);
-        }
+        if ( !word )
+            continue;
+
+        /* With one group a target is all it takes. */
+        if ( fc->members == &cpu_online_map )
+            return fc;
+
+        any |= word;
+        beyond |= word & ~cpumask_bits(fc->members)[i];
     }
 
     if ( likely(!beyond) )
