@@ -184,14 +184,14 @@ class Machine:
             out.write(extra.finish())
 
     def xen_command_line(self):
-        # eager-fpu=1: with lazy FPU switching, which is Xen's default on what
+        # eager-fpu: with lazy FPU switching, which is Xen's default on what
         # TCG emulates, programs in PV domains now and then find other
-        # programs' vector registers in theirs. Upstream's Xen shows it, too
-        # (static busybox on 4x4: about one crash in ten pipelines under load,
-        # none in 33 with this), and Linux alone on the same QEMU does not.
+        # programs' vector registers in theirs, and crash or compute nonsense.
+        # Upstream's Xen shows it, too; Linux alone on the same QEMU does not.
         dom0 = DOM0_MB + DOM0_MB_PER_CPU * sum(self.topology.cpus)
         return ("console=com1 com1=115200 loglvl=all guest_loglvl=all "
-                "conring_size=4M eager-fpu=1 dom0_mem=%dM,max:%dM %s"
+                "conring_size=4M spec-ctrl=eager-fpu "
+                "dom0_mem=%dM,max:%dM %s"
                 % (dom0, dom0, self.xen_args)).strip()
 
     def qemu_command(self, chardev):
