@@ -162,9 +162,19 @@ def check_latency(sent, nodes):
            % (count, left))
 
 
+def check_emulation(lines):
+    """Without this, programs crash now and then: see bootlib.py."""
+    expect(xen_lines(lines, r"Support for PV VMs:.*\bEAGER_FPU\b"),
+           "Xen does not switch the FPU eagerly")
+    crashed = matching(lines, r"^Segmentation fault|segfault at|general prot"
+                       r"ection fault")
+    expect(not crashed, "a program crashed: %s" % crashed[:1])
+
+
 def check_all(topology, lines, setting, value=None):
     """All checks on a boot whose command began with look."""
     sent = files(lines)
+    check_emulation(lines)
     nodes = topology.nodes_with_cpus()
     check_grouping(lines, sent, setting,
                    1 if setting == "host" else len(nodes))
