@@ -92,7 +92,8 @@ class Topology:
         return len(self.cpus)
 
     def nodes_with_cpus(self):
-        return [n for n, cpus in enumerate(self.cpus) if cpus]
+        """As Xen numbers them: in SRAT's order, where QEMU puts CPUs first."""
+        return list(range(sum(1 for cpus in self.cpus if cpus)))
 
     def smp(self):
         """A socket per node where all are alike, else one per CPU."""
