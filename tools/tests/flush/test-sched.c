@@ -60,7 +60,8 @@ static void storms(const struct sim_topo *t, unsigned int workers,
 
             sim_spawn(cpu, worker, (void *)(uintptr_t)w);
         }
-        sim_run(chance, 3000000);
+        /* A step is an atomic access, and each look at a mask is one a word. */
+        sim_run(chance, 3000000ul * (1 + nr_cpu_ids / 512));
     }
 }
 
