@@ -185,10 +185,11 @@ class Machine:
             out.write(extra.finish())
 
     def xen_command_line(self):
-        # With lazy FPU switching, Xen's default on what TCG emulates, programs
-        # in PV domains now and then find other programs' vector registers in
-        # theirs, upstream's Xen included: each of three storms had crashes.
-        # "Support for PV VMs: EAGER_FPU" on the console says it is eager.
+        # Programs in PV domains crashed now and then on these machines: static
+        # busybox, always at the same instruction, with upstream's Xen as well
+        # as with ours. None was seen since the FPU is switched eagerly, which
+        # the console tells by "Support for PV VMs: EAGER_FPU". Lazy switching
+        # under TCG is the suspect, not the proven cause.
         dom0 = DOM0_MB + DOM0_MB_PER_CPU * sum(self.topology.cpus)
         return ("console=com1 com1=115200 loglvl=all guest_loglvl=all "
                 "conring_size=4M spec-ctrl=eager-fpu "
