@@ -413,6 +413,7 @@ extern u32 x86_cpu_to_apicid[NR_CPUS];
 extern cpumask_t node_to_cpumask[MAX_NUMNODES];
 typedef struct { DECLARE_BITMAP(bits, MAX_NUMNODES); } nodemask_t;
 extern nodemask_t node_online_map;
+#define node_test_and_set(n, mask) test_and_set_bit(n, (mask).bits)
 #define node_online(n) test_bit(n, node_online_map.bits)
 #define cpu_to_node(cpu) (cpu_to_node[cpu])
 #define node_to_cpumask(node) (node_to_cpumask[node])
@@ -426,6 +427,7 @@ DECLARE_PER_CPU(cpumask_var_t, scratch_cpumask);
 #define INVALIDATE_TLB_VECTOR 0xf8
 #define APIC_DM_FIXED 0
 #define APIC_DM_NMI 0x400
+#define APIC_LDR 0xd0
 #define APIC_ICR 0x300
 #define APIC_ICR2 0x310
 #define APIC_ICR_BUSY 0x1000
@@ -435,10 +437,12 @@ DECLARE_PER_CPU(cpumask_var_t, scratch_cpumask);
 #define SET_xAPIC_DEST_FIELD(x) ((x) << 24)
 extern bool x2apic_enabled;
 struct genapic {
+    void (*init_apic_ldr)(void);
     void (*send_IPI_mask)(const cpumask_t *mask, int vector);
     void (*send_IPI_self)(uint8_t vector);
 };
 extern struct genapic genapic;
+void init_apic_ldr_phys(void);
 #define alternative_vcall(fn, args...) (fn)(args)
 uint32_t apic_read(unsigned long reg);
 void apic_write(unsigned long reg, uint32_t val);

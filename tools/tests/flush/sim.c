@@ -45,6 +45,7 @@ unsigned int unaccounted_cpus __read_mostly, disabled_cpus __read_mostly;
 bool sim_has_hypervisor __read_mostly;
 bool x2apic_enabled __read_mostly = true;
 struct genapic genapic __read_mostly;
+static struct sim_topo topo;
 irq_cpustat_t irq_stat[NR_CPUS];
 DEFINE_PER_CPU(unsigned int, __preempt_count);
 DEFINE_PER_CPU(cpumask_var_t, send_ipi_cpumask);
@@ -342,7 +343,21 @@ void apic_write(unsigned long reg, uint32_t val)
 
 uint32_t apic_read(unsigned long reg)
 {
-    return 0;
+    unsigned int cpu = sim_self.cpu, id = x86_cpu_to_apicid[cpu];
+
+    if ( reg != APIC_LDR )
+        return 0;
+    if ( topo.skewed && cpu == topo.skewed )
+        id += 16;
+    return (id >> 4) << 16 | 1U << (id & 15);
+}
+
+static void init_apic_ldr_cluster(void)
+{
+}
+
+void init_apic_ldr_phys(void)
+{
 }
 
 #ifndef SIM_BENCH                 /* inline there, as in Xen */
@@ -661,8 +676,6 @@ static struct notifier_block last_nfb = {
 };
 
 /* ---- boot ---- */
-static struct sim_topo topo;
-
 unsigned int sim_cpu_nr(unsigned int i)
 {
     return i * (topo.stride ?: 1);
@@ -727,6 +740,9 @@ void sim_boot_to_presmp(const struct sim_topo *t)
     genapic.send_IPI_mask = send_mask;
     park_offline_cpus = topo.park;
     pv_shim = topo.shim;
+    x2apic_enabled = !topo.xapic;
+    genapic.init_apic_ldr = topo.xapic || topo.physical ? init_apic_ldr_phys
+                                                        : init_apic_ldr_cluster;
     percpu_init_areas();
     cpumask_set_cpu(0, &cpu_online_map);
     sim_params(topo.cmdline ?: "");

@@ -45,6 +45,9 @@ struct sim_topo {
     bool no_nodes;                /* firmware does not tell the nodes */
     bool shim;                    /* PV shim: no NUMA at all */
     bool park;                    /* offlined CPUs are parked */
+    bool xapic;                   /* no x2APIC */
+    bool physical;                /* x2APIC in physical mode */
+    unsigned int skewed;          /* CPU whose LDR names another cluster */
     unsigned int boot_cpus;       /* brought up at boot (0: all) */
     const char *cmdline;
 };

@@ -136,6 +136,47 @@ static void test_count(void)
           "Flush groups: node, 2 group(s)" },
         { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 60 }, 60,
           "Flush groups: node, 60 group(s)" },
+        /* APIC IDs are even, so there are 8 CPUs to a cluster. */
+        { { .nr_ids = 16, .nr_cpus = 16, .nr_nodes = 4,
+            .cmdline = "flush-group=cluster" }, 4,
+          "Flush groups: cluster, 4 group(s)" },
+        { { .nr_ids = 16, .nr_cpus = 16, .nr_nodes = 1,
+            .cmdline = "flush-group=cluster" }, 2,
+          "Flush groups: cluster, 2 group(s)" },
+        { { .nr_ids = 16, .nr_cpus = 16, .no_nodes = true, .nr_nodes = 4,
+            .cmdline = "flush-group=cluster" }, 2,
+          "Flush groups: cluster, 2 group(s)" },
+        { { .nr_ids = 8, .nr_cpus = 8, .nr_nodes = 1,
+            .cmdline = "flush-group=cluster" }, 1,
+          "Flush groups: cluster, 1 group(s)" },
+        { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3,
+            .cmdline = "flush-group=cluster" }, 9,
+          "Flush groups: cluster, 9 group(s)" },
+        { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3, .interleave = true,
+            .cmdline = "flush-group=cluster" }, 24,
+          "Flush groups: cluster, 24 group(s)" },
+        { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3, .physical = true,
+            .cmdline = "flush-group=cluster" }, 9,
+          "Flush groups: cluster, 9 group(s)" },
+        { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3, .shim = true,
+            .cmdline = "flush-group=cluster" }, 1,
+          "Flush groups: cluster, 1 group(s)" },
+        { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3, .xapic = true,
+            .cmdline = "flush-group=cluster" }, 3,
+          "Flush groups: node, 3 group(s)" },
+        { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3, .xapic = true,
+            .cmdline = "flush-group=auto" }, 3,
+          "Flush groups: node (auto), 3 group(s)" },
+        { { .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3,
+            .cmdline = "flush-group=auto" }, 9,
+          "Flush groups: cluster (auto), 9 group(s)" },
+        { { .nr_ids = 16, .nr_cpus = 16, .nr_nodes = 4,
+            .cmdline = "flush-group=auto" }, 4,
+          "Flush groups: node (auto), 4 group(s)" },
+        /* One node with two clusters is enough: 8 to 11 are in the second. */
+        { { .nr_ids = 12, .nr_cpus = 12, .nr_nodes = 3, .interleave = true,
+            .cmdline = "flush-group=auto" }, 6,
+          "Flush groups: cluster (auto), 6 group(s)" },
     };
     unsigned int i;
     char what[32];
@@ -144,6 +185,69 @@ static void test_count(void)
     {
         snprintf(what, sizeof(what), "machine %u", i);
         check_fork(count_groups, &list[i], what);
+    }
+}
+
+/* No x2APIC, no clusters, and a line that says so; "auto" needs none. */
+static void no_x2apic(const void *arg)
+{
+    struct sim_topo t = {
+        .nr_ids = 60, .nr_cpus = 60, .nr_nodes = 3, .xapic = true,
+        .cmdline = arg
+    };
+    bool cluster = strstr(arg, "cluster");
+
+    sim_boot(&t);
+    all_pairs();
+    CHECK(sim_log_count("WARNING: flush-group=cluster needs x2APIC, "
+                        "using node\n") == cluster, "%s", sim_log());
+    CHECK(sim_log_count("WARNING") == cluster, "%s", sim_log());
+}
+
+static void test_no_x2apic(void)
+{
+    check_fork(no_x2apic, "flush-group=cluster", "cluster");
+    check_fork(no_x2apic, "flush-group=auto", "auto");
+    check_fork(no_x2apic, "flush-group=node", "node");
+}
+
+/* Hardware that sees clusters differently is reported, once, and harmless. */
+struct skew_case {
+    struct sim_topo t;
+    bool told;
+};
+
+static void skewed(const void *arg)
+{
+    const struct skew_case *c = arg;
+
+    sim_boot(&c->t);
+    CHECK(!cpu_down(3) && !cpu_up(3), "CPU3");
+    CHECK(sim_log_count("CPU3 has APIC ID 0x6, but is in cluster 0x1\n") ==
+          c->told, "%s", sim_log());
+    CHECK(sim_log_count("in cluster") == c->told, "%s", sim_log());
+    all_pairs();
+}
+
+static void test_skewed(void)
+{
+    static const struct skew_case list[] = {
+        { { .nr_ids = 16, .nr_cpus = 16, .skewed = 3,
+            .cmdline = "flush-group=cluster" }, true },
+        { { .nr_ids = 16, .nr_cpus = 16, .skewed = 3, .physical = true,
+            .cmdline = "flush-group=cluster" }, false },
+        { { .nr_ids = 16, .nr_cpus = 16, .skewed = 3,
+            .cmdline = "flush-group=node" }, false },
+        { { .nr_ids = 16, .nr_cpus = 16,
+            .cmdline = "flush-group=cluster" }, false },
+    };
+    unsigned int i;
+    char what[32];
+
+    for ( i = 0; i < ARRAY_SIZE(list); i++ )
+    {
+        snprintf(what, sizeof(what), "machine %u", i);
+        check_fork(skewed, &list[i], what);
     }
 }
 
@@ -577,6 +681,8 @@ static const struct check_case cases[] = {
 #ifdef SUBJECT_ENGINE
     { "new groups while everybody flushes", test_new_groups, 60 },
     { "number of groups", test_count },
+    { "no x2APIC", test_no_x2apic },
+    { "cluster of APIC ID and LDR differ", test_skewed },
     { "state on its own node", test_own_node },
     { "flush-group= option", test_options },
     { "CPU moves to another node", test_move },

@@ -212,13 +212,19 @@ static void with_busy_group(unsigned int n, unsigned int initiator)
     }
 }
 
+/* For flushes of everyone, on four nodes. */
+static void set_up(void)
+{
+    sim_boot(&four_nodes);
+    learn_locks();
+    cpumask_copy(&mask, &cpu_online_map);
+}
+
 static void test_busy_group(void)
 {
     unsigned int n, i;
 
-    sim_boot(&four_nodes);
-    learn_locks();
-    cpumask_copy(&mask, &cpu_online_map);
+    set_up();
     for ( n = 0; n < 4; n++ )
         for ( i = 0; i < 16; i++ )
             with_busy_group(n, sim_cpu_nr(i));
@@ -241,9 +247,7 @@ static void test_slow_target(void)
 {
     unsigned int n, i;
 
-    sim_boot(&four_nodes);
-    learn_locks();
-    cpumask_copy(&mask, &cpu_online_map);
+    set_up();
     for ( n = 0; n < 4; n++ )
         for ( i = 0; i < 16; i++ )
         {
@@ -283,9 +287,7 @@ static void test_two_busy_groups(void)
 {
     unsigned int i, cpu;
 
-    sim_boot(&four_nodes);
-    learn_locks();
-    cpumask_copy(&mask, &cpu_online_map);
+    set_up();
     for ( i = 0; i < 16; i++ )
     {
         take_ticket(group_lock[1]);
@@ -390,9 +392,7 @@ static void test_rotation(void)
 {
     unsigned int n, k, order[4][4];
 
-    sim_boot(&four_nodes);
-    learn_locks();
-    cpumask_copy(&mask, &cpu_online_map);
+    set_up();
     for ( n = 0; n < 4; n++ )
     {
         for ( k = 0; k < 4; k++ )
@@ -499,11 +499,49 @@ static void profile_of(const void *arg)
     }
 }
 
+/* Two clusters a node: locks whose names tell them apart, used apart. */
+static void profile_of_clusters(const void *arg)
+{
+    static const struct sim_topo t = {
+        .nr_ids = 32, .nr_cpus = 32, .nr_nodes = 2,
+        .cmdline = "flush-group=cluster"
+    };
+    static struct xen_sysctl_lockprof_data data[64];
+    unsigned int cluster, i, n;
+
+    sim_boot(&t);
+    for ( cluster = 0; cluster < 4; cluster++ )
+        flush_area_mask(cpumask_of(8 * cluster + 1), NULL, FLUSH_TLB);
+    n = query(data, ARRAY_SIZE(data));
+    for ( cluster = 0; cluster < 4; cluster++ )
+    {
+        unsigned int found = 0;
+        char name[32];
+
+        snprintf(name, sizeof(name), "flush_lock_cluster%u", cluster);
+        for ( i = 0; i < n; i++ )
+        {
+            if ( strcmp(data[i].name, name) )
+                continue;
+            found++;
+            CHECK(data[i].type == LOCKPROF_TYPE_PERNODE &&
+                  data[i].idx == cluster / 2, "%s: type %d, node %d", name,
+                  data[i].type, data[i].idx);
+            CHECK(data[i].lock_cnt, "%s: never taken", name);
+        }
+        CHECK(found == 1, "%u records of %s", found, name);
+    }
+    CHECK(!record(0) && !record(-1), "a lock of a node or the host");
+}
+
 static void test_profile(void)
 {
     check_fork(profile_of, HAVE_GROUPS ? "flush-group=host" : "", "host");
     if ( HAVE_GROUPS )
+    {
         check_fork(profile_of, "flush-group=node", "node");
+        check_fork(profile_of_clusters, NULL, "cluster");
+    }
 }
 #endif
 

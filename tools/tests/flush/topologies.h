@@ -36,7 +36,7 @@ static const struct sim_topo machines[] = {
 };
 
 static const char *const settings[] = {
-    "flush-group=node", "flush-group=host"
+    "flush-group=node", "flush-group=host", "flush-group=cluster"
 };
 
 static inline void for_each_machine(void (*fn)(const void *))

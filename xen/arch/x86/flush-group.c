@@ -27,7 +27,7 @@
  *   va, flags, next_held             the holder of flush_lock
  *   pending                          bits set by the holder of flush_lock,
  *                                    each bit cleared by its own CPU
- *   members, next, node              CPU hotplug (cpu_add_remove_lock)
+ *   members, next, node, cluster     CPU hotplug (cpu_add_remove_lock)
  *   flush_cpu.group, .members        CPU hotplug, while that CPU is offline
  *   flush_cpu.todo                   its CPU, inside flush_area_mask()
  *
@@ -57,6 +57,7 @@
 #include <asm/apic.h>
 #include <asm/flush-stats.h>
 #include <asm/flushtlb.h>
+#include <asm/genapic.h>
 #include <asm/guest.h>
 #include <asm/irq.h>
 #include <asm/pv/shim.h>
@@ -83,7 +84,11 @@ struct flush_group {
     cpumask_t *members __cacheline_aligned;
     struct flush_group *next;               /* ring of all groups */
     nodeid_t node;
+    unsigned int cluster;                   /* 0 unless split by cluster */
     struct lock_profile_qhead profile_head;
+#ifdef CONFIG_DEBUG_LOCK_PROFILE
+    char lock_name[32];
+#endif
 
     const void *va __cacheline_aligned;
     unsigned int flags;
@@ -114,17 +119,25 @@ static struct flush_group *__ro_after_init boot_group;
 
 static unsigned int __read_mostly nr_groups;
 
-enum grouping { GROUP_HOST, GROUP_NODE };
+enum grouping { GROUP_HOST, GROUP_NODE, GROUP_CLUSTER, GROUP_AUTO };
 
 static const char *const grouping_names[] = {
     [GROUP_HOST] = "host",
     [GROUP_NODE] = "node",
+    [GROUP_CLUSTER] = "cluster",
+    [GROUP_AUTO] = "auto",
 };
 
-#define GROUPING_DEFAULT (IS_ENABLED(CONFIG_FLUSH_GROUP_HOST) ? GROUP_HOST \
-                                                              : GROUP_NODE)
+#define GROUPING_DEFAULT                                       \
+    (IS_ENABLED(CONFIG_FLUSH_GROUP_HOST) ? GROUP_HOST :        \
+     IS_ENABLED(CONFIG_FLUSH_GROUP_CLUSTER) ? GROUP_CLUSTER :  \
+     IS_ENABLED(CONFIG_FLUSH_GROUP_AUTO) ? GROUP_AUTO : GROUP_NODE)
 
+/* What was asked for and, once groups exist, what is done: never "auto". */
 static enum grouping __ro_after_init grouping = GROUPING_DEFAULT;
+
+/* Whether it was "auto" that chose. */
+static bool __initdata chosen;
 
 /* Whether boot_group is the only group there will ever be. */
 static bool __ro_after_init single_group;
@@ -697,11 +710,33 @@ static nodeid_t apic_node(unsigned int cpu)
 }
 
 /*
+ * The x2APIC cluster, if that matters.  An x2APIC in logical destination mode
+ * is one bit of a 16-bit mask within a cluster, and both come from its APIC ID.
+ */
+static unsigned int apic_cluster(unsigned int cpu)
+{
+    return grouping == GROUP_CLUSTER ? x86_cpu_to_apicid[cpu] >> 4 : 0;
+}
+
+/* Locks of one node need names to tell them apart. */
+static void name_lock(struct flush_group *g)
+{
+#ifdef CONFIG_DEBUG_LOCK_PROFILE
+    if ( grouping != GROUP_CLUSTER || !g->flush_lock.profile )
+        return;
+
+    snprintf(g->lock_name, sizeof(g->lock_name), "flush_lock_cluster%u",
+             g->cluster);
+    g->flush_lock.profile->name = g->lock_name;
+#endif
+}
+
+/*
  * One page per group, on its own node.  Not even half of it is used with the
  * largest NR_CPUS, but there is no NUMA-aware allocator of less than a page.
- * Groups stay forever: their number is bounded by that of the nodes.
+ * Groups stay forever: their number is bounded by those of nodes and clusters.
  */
-static struct flush_group *alloc_group(nodeid_t node)
+static struct flush_group *alloc_group(nodeid_t node, unsigned int cluster)
 {
     /* Users of a mask may read up to nr_cpumask_bits of it. */
     size_t members = ROUNDUP(offsetof(struct flush_group, pending) +
@@ -721,10 +756,12 @@ static struct flush_group *alloc_group(nodeid_t node)
 
     clear_page(g);
     g->node = node;
+    g->cluster = cluster;
     g->members = (void *)g + members;
 
     /* Resets the lock, so it comes before the first use. */
     spin_lock_init_prof(g, flush_lock);
+    name_lock(g);
     if ( grouping == GROUP_HOST )
         lock_profile_register_struct(LOCKPROF_TYPE_GLOBAL, g, 0);
     else
@@ -751,16 +788,17 @@ static void publish_group(struct flush_group *g)
 static struct flush_group *find_group(unsigned int cpu)
 {
     nodeid_t node = apic_node(cpu);
+    unsigned int cluster = apic_cluster(cpu);
     struct flush_group *g;
 
     if ( single_group )
         return boot_group;
 
     for_each_group_from ( g, boot_group )
-        if ( g->node == node )
+        if ( g->node == node && g->cluster == cluster )
             return g;
 
-    g = alloc_group(node);
+    g = alloc_group(node, cluster);
     if ( !g )
     {
         printk(XENLOG_WARNING
@@ -809,6 +847,30 @@ static void leave_group(unsigned int cpu)
 }
 
 /*
+ * Runs on a CPU that is about to be online.  Where IPIs go to clusters, a group
+ * should be what one ICR write reaches.  Should hardware see it differently
+ * then flushes take more writes; which group a CPU is in stays agreed.
+ */
+static void check_cluster(void)
+{
+    unsigned int cpu = smp_processor_id(), ldr;
+    static bool __read_mostly warned;
+
+    if ( grouping != GROUP_CLUSTER || warned ||
+         genapic.init_apic_ldr == init_apic_ldr_phys )
+        return;
+
+    ldr = apic_read(APIC_LDR);
+    if ( ldr >> 16 == apic_cluster(cpu) )
+        return;
+
+    warned = true;
+    printk(XENLOG_WARNING
+           "Flush groups: CPU%u has APIC ID %#x, but is in cluster %#x\n",
+           cpu, x86_cpu_to_apicid[cpu], ldr >> 16);
+}
+
+/*
  * Default priority, so after the notifier that makes the per-CPU area (zeroed,
  * unless the CPU was parked) and before the one that frees it.
  */
@@ -822,6 +884,10 @@ static int cf_check cpu_callback(struct notifier_block *nfb,
     {
     case CPU_UP_PREPARE:
         rc = join_group(cpu);
+        break;
+
+    case CPU_STARTING:
+        check_cluster();
         break;
 
     case CPU_UP_CANCELED:
@@ -843,9 +909,46 @@ static struct notifier_block cpu_nfb = {
     .notifier_call = cpu_callback,
 };
 
+/* Does any node have CPUs of more than one cluster? */
+static bool __init clusters_split_nodes(void)
+{
+    static unsigned int __initdata cluster[MAX_NUMNODES];
+    static nodemask_t __initdata seen;
+    unsigned int cpu;
+
+    for_each_present_cpu ( cpu )
+    {
+        nodeid_t node = apic_node(cpu);
+
+        if ( !node_test_and_set(node, seen) )
+            cluster[node] = x86_cpu_to_apicid[cpu] >> 4;
+        else if ( cluster[node] != x86_cpu_to_apicid[cpu] >> 4 )
+            return true;
+    }
+
+    return false;
+}
+
+/* Clusters are the x2APIC's. */
+static void __init choose_grouping(void)
+{
+    if ( grouping == GROUP_CLUSTER && !x2apic_enabled )
+    {
+        printk(XENLOG_WARNING
+               "WARNING: flush-group=cluster needs x2APIC, using node\n");
+        grouping = GROUP_NODE;
+    }
+    else if ( grouping == GROUP_AUTO )
+    {
+        chosen = true;
+        grouping = x2apic_enabled && clusters_split_nodes() ? GROUP_CLUSTER
+                                                            : GROUP_NODE;
+    }
+}
+
 /*
- * Nothing to split if all CPUs that firmware lists are on one node.  The PV
- * shim's vCPUs have no nodes.
+ * Nothing to split if all CPUs that firmware lists would share a group.  The
+ * PV shim's vCPUs have no nodes.
  */
 static bool __init one_group_suffices(void)
 {
@@ -855,7 +958,8 @@ static bool __init one_group_suffices(void)
         return true;
 
     for_each_present_cpu ( cpu )
-        if ( apic_node(cpu) != apic_node(0) )
+        if ( apic_node(cpu) != apic_node(0) ||
+             apic_cluster(cpu) != apic_cluster(0) )
             return false;
 
     return true;
@@ -868,15 +972,17 @@ static int __init cf_check flush_group_init(void)
                "WARNING: flush-group=%s is not known, using %s\n",
                bad_grouping, grouping_names[grouping]);
 
+    choose_grouping();
     single_group = one_group_suffices();
 
-    boot_group = alloc_group(apic_node(0));
+    boot_group = alloc_group(apic_node(0), apic_cluster(0));
     if ( !boot_group )
         panic("Flush groups: no memory\n");
     boot_group->next = boot_group;
 
     if ( join_group(0) )
         panic("Flush groups: no memory for CPU0\n");
+    check_cluster();
 
     register_cpu_notifier(&cpu_nfb);
 
@@ -886,8 +992,8 @@ presmp_initcall(flush_group_init);
 
 static int __init cf_check flush_group_report(void)
 {
-    printk(XENLOG_INFO "Flush groups: %s, %u group(s)\n",
-           grouping_names[grouping], nr_groups);
+    printk(XENLOG_INFO "Flush groups: %s%s, %u group(s)\n",
+           grouping_names[grouping], chosen ? " (auto)" : "", nr_groups);
 
     return 0;
 }
