@@ -490,6 +490,7 @@ void on_selected_cpus(const cpumask_t *mask, void (*fn)(void *), void *data,
 typedef void keyhandler_fn_t(unsigned char key);
 #define register_keyhandler(key, fn, desc, diag) ((void)(fn))
 
+#include "asm/flush-test.h"
 #ifdef HAVE_FLUSH_STATS
 # include "asm/flush-stats.h"
 #endif

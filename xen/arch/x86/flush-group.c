@@ -56,6 +56,7 @@
 #include <xen/string.h>
 #include <asm/apic.h>
 #include <asm/flush-stats.h>
+#include <asm/flush-test.h>
 #include <asm/flushtlb.h>
 #include <asm/genapic.h>
 #include <asm/guest.h>
@@ -664,7 +665,10 @@ void cf_check invalidate_interrupt(struct cpu_user_regs *regs)
      * has no group yet if the IPI is one left over from before a kexec.
      */
     if ( unlikely(!g) || !test_bit(smp_processor_id(), g->pending) )
+    {
+        flush_test_stray();
         return;
+    }
 
     /* Pairs with the smp_wmb() in fill_message(). */
     smp_rmb();
