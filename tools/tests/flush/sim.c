@@ -424,7 +424,7 @@ int __sync_local_execstate(void)
 #ifdef CONFIG_DEBUG_LOCK_PROFILE
 DEFINE_SPINLOCK(sim_other_lock);  /* the host has more locks than one */
 #endif
-#define MAX_LOCKS 128
+#define MAX_LOCKS 512
 static struct sim_lock locks[MAX_LOCKS];
 static unsigned int nr_locks, lock_order;
 void (*sim_lock_hook)(spinlock_t *lock, enum sim_lock_op op);
