@@ -470,15 +470,28 @@ static void cf_check key_fn(unsigned char key)
     start_run();
 }
 
+/*
+ * busy is 0 while nobody works, and while a part is being judged.  Otherwise
+ * adding to it keeps the part from ending.
+ */
+static void join(struct worker *w)
+{
+    if ( !atomic_add_unless(&busy, 1, 0) )
+        return;
+
+    if ( this_part()->joinable && !read_atomic(&w->active) )
+        put_to_work(w);
+    else if ( atomic_dec_and_test(&busy) )
+        end_part();
+}
+
 static int cf_check cpu_callback(struct notifier_block *nfb,
                                  unsigned long action, void *hcpu)
 {
     struct worker *w = workers[(unsigned long)hcpu];
 
-    /* busy is 0 while nobody works, and while a part is being judged. */
-    if ( action == CPU_ONLINE && w && !read_atomic(&w->active) &&
-         this_part()->joinable && atomic_add_unless(&busy, 1, 0) )
-        put_to_work(w);
+    if ( action == CPU_ONLINE && w )
+        join(w);
 
     return NOTIFY_DONE;
 }
