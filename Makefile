@@ -21,7 +21,8 @@ unexport MAKEFLAGS MFLAGS MAKELEVEL
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-.PHONY: help all run boot check check-unit check-long bench export deps \
+.PHONY: help all run boot check check-unit check-long bench bench-boot \
+	export deps \
 	clean distclean tree hypervisor tools dom0 deps-build deps-boot deps-check
 
 help: ## list the targets
@@ -51,6 +52,10 @@ check-long: deps hypervisor tools dom0 ## all tests
 
 bench: deps-build deps-check tree ## cost of a flush against the base's
 	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/tests/flush bench
+
+bench-boot: deps-boot tree tools dom0 ## times of flushes, emulated: 8x8, 2x20
+	@$S/build-xen bench
+	@$S/bench-boot
 
 export: tree ## the series as git commits and mails in build/export
 	@$S/series export
