@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Boot Xen with Linux as dom0 in QEMU; used by boot, storm and tests/boot.
 
-Topology  one file of config/topologies/, as arguments for QEMU.
-Machine   one boot: starts QEMU, hands out the serial console's lines, knows
-          when dom0 is up and how its command ended, and always cleans up.
+Machine   one boot of a Topology: starts QEMU, hands out the serial console's
+          lines, knows when dom0 is up and how its command ended, and always
+          cleans up.
 
 Environment: BUILD, XEN (hypervisor), QEMU (program), QEMU_THREAD (single or
-multi).  Everything generated is below BUILD.
+multi, instead of what the topology says).  Everything generated is below
+BUILD.
 """
 
 import codecs
@@ -15,7 +16,6 @@ import os
 import re
 import secrets
 import selectors
-import shlex
 import shutil
 import signal
 import subprocess
@@ -23,99 +23,13 @@ import tempfile
 import time
 
 import newc
+from topology import TOP, BootError, Topology, topology_names  # noqa: F401
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(TOP, "build"))
-TOPOLOGIES = os.path.join(TOP, "config", "topologies")
 
 DOM0_MB = 512          # Linux, the tools, and the load program
 DOM0_MB_PER_CPU = 4
 POWER_OFF_SECONDS = 90
-
-
-class BootError(Exception):
-    """Told to the user in one line; status is the exit status to use."""
-
-    def __init__(self, text, status=125):
-        super().__init__(text)
-        self.status = status
-
-
-# --- topologies -------------------------------------------------------------
-
-def topology_names():
-    names = [n for n in os.listdir(TOPOLOGIES) if not n.startswith(".")]
-    return sorted(names, key=lambda n: [int(p) if p.isdigit() else p for p in
-                                        re.split(r"(\d+)", n)])
-
-
-class Topology:
-    """Nodes, each with CPUs and memory (MiB); either may be none."""
-
-    def __init__(self, name):
-        path = os.path.join(TOPOLOGIES, name)
-        if name not in topology_names():
-            raise BootError("no topology '%s'; known: %s"
-                            % (name, " ".join(topology_names())), 2)
-        fields = {"qemu": "", "description": ""}
-        with open(path) as file:
-            for number, line in enumerate(file, 1):
-                line = line.split("#")[0].strip()
-                key, equals, value = map(str.strip, line.partition("="))
-                if not line:
-                    continue
-                if not equals or key not in ("description", "cpus", "memory",
-                                             "qemu"):
-                    raise BootError("config/topologies/%s:%d: not one of "
-                                    "description, cpus, memory, qemu = ..."
-                                    % (name, number), 2)
-                fields[key] = value
-        self.name, self.description = name, fields["description"]
-        self.cpus = self.numbers(fields, "cpus")
-        self.memory = self.numbers(fields, "memory")
-        self.qemu = shlex.split(fields["qemu"])
-        if len(self.cpus) != len(self.memory):
-            raise BootError("config/topologies/%s: cpus and memory name a "
-                            "different number of nodes" % name, 2)
-
-    @staticmethod
-    def numbers(fields, key):
-        try:
-            return [int(word) for word in fields[key].split()]
-        except (KeyError, ValueError):
-            raise BootError("config/topologies/: '%s' must list one number "
-                            "per node" % key, 2) from None
-
-    @property
-    def nodes(self):
-        return len(self.cpus)
-
-    def nodes_with_cpus(self):
-        """As Xen numbers them: in SRAT's order, where QEMU puts CPUs first."""
-        return list(range(sum(1 for cpus in self.cpus if cpus)))
-
-    def smp(self):
-        """A socket per node where all are alike, else one per CPU."""
-        total = sum(self.cpus)
-        sockets = self.nodes if len(set(self.cpus)) == 1 else total
-        return "%d,sockets=%d,cores=%d,threads=1" % (total, sockets,
-                                                     total // sockets)
-
-    def qemu_args(self):
-        args = ["-smp", self.smp(), "-m", str(sum(self.memory))]
-        first = 0
-        for node, (cpus, memory) in enumerate(zip(self.cpus, self.memory)):
-            numa = "node,nodeid=%d" % node
-            if cpus:
-                numa += ",cpus=%d-%d" % (first, first + cpus - 1)
-            if memory:
-                numa += ",memdev=m%d" % node
-                args += ["-object", "memory-backend-ram,id=m%d,size=%dM"
-                         % (node, memory)]
-            args += ["-numa", numa]
-            first += cpus
-        return args + self.qemu
 
 
 # --- one boot ---------------------------------------------------------------
@@ -164,6 +78,7 @@ class Machine:
         self.files = files or {}
         self.token = secrets.token_hex(4)
         self.up = False
+        self.powered_off = False   # by itself, in time, after the command
         self.status = None       # dom0's command's exit status
         self.started = self.ended = None
         self.process = self.folder = None
@@ -193,17 +108,17 @@ class Machine:
         dom0 = DOM0_MB + DOM0_MB_PER_CPU * sum(self.topology.cpus)
         return ("console=com1 com1=115200 loglvl=all guest_loglvl=all "
                 "conring_size=4M spec-ctrl=eager-fpu "
-                "dom0_mem=%dM,max:%dM %s"
-                % (dom0, dom0, self.xen_args)).strip()
+                "dom0_mem=%dM,max:%dM %s %s"
+                % (dom0, dom0, self.topology.xen, self.xen_args)).strip()
 
     def qemu_command(self, chardev):
-        thread = os.environ.get("QEMU_THREAD") or "single"
+        thread = os.environ.get("QEMU_THREAD") or self.topology.thread
         if thread not in ("single", "multi"):
             raise BootError("QEMU_THREAD must be single or multi", 2)
         linux = "vmlinuz console=hvc0 panic=1 " + self.dom0_args
         return [os.environ.get("QEMU") or "qemu-system-x86_64",
                 "-accel", "tcg,thread=" + thread,
-                "-machine", "q35", "-cpu", "max,+x2apic",
+                "-machine", "q35",
                 *self.topology.qemu_args(),
                 "-nodefaults", "-display", "none", "-no-reboot",
                 "-chardev", chardev, "-serial", "chardev:console",
@@ -312,11 +227,12 @@ class Machine:
                             on_line(line)
                     if on_line and not data:
                         on_line(None)
+                self.powered_off = self.process.wait() == 0
             except BootError:
                 # Everything was said, only the power stayed on.
                 if self.status is None:
                     raise
-        self.process.wait()
+        self.stop()
         self.ended = time.monotonic()
         if self.status is None:
             raise BootError("the machine stopped before dom0's command had "
