@@ -106,10 +106,11 @@ class Machine:
         # the console tells by "Support for PV VMs: EAGER_FPU". Lazy switching
         # under TCG is the suspect, not the proven cause.
         dom0 = DOM0_MB + DOM0_MB_PER_CPU * sum(self.topology.cpus)
-        return ("console=com1 com1=115200 loglvl=all guest_loglvl=all "
-                "conring_size=4M spec-ctrl=eager-fpu "
-                "dom0_mem=%dM,max:%dM %s %s"
-                % (dom0, dom0, self.topology.xen, self.xen_args)).strip()
+        common = ("console=com1 com1=115200 loglvl=all guest_loglvl=all "
+                  "conring_size=4M spec-ctrl=eager-fpu "
+                  "dom0_mem=%dM,max:%dM" % (dom0, dom0))
+        return " ".join(filter(None, (common, self.topology.xen,
+                                      self.xen_args)))
 
     def qemu_command(self, chardev):
         thread = os.environ.get("QEMU_THREAD") or self.topology.thread

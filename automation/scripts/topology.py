@@ -20,7 +20,8 @@ What Xen must make of it, by reasoning and not by what a boot printed:
     cluster     NODE:CLUSTER of each group when groups are clusters, CLUSTER
                 being APIC ID >> 4; "node" where Xen falls back
     auto        what flush-group=auto is: node or cluster
-    torture     requests a second that the self test manages, about
+    torture     requests a second that the self test manages here, about; by
+                this, tests choose how many they ask for
 
 What the numbers follow from:
  - QEMU's APIC ID is socket, core and thread, each in as many bits as the

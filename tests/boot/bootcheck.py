@@ -19,8 +19,7 @@ import stormtable   # noqa: E402
 
 # One script serves many tests; tests/run says which one it is.
 NAME = os.environ.get("TEST") or os.path.basename(sys.argv[0])
-LOOK_FILES = ("dmesg", "before", "reset", "ours", "stock", "keys",
-              "latency-reset")
+LOOK_FILES = ("before", "reset", "ours", "stock", "keys", "latency-reset")
 BOOT_SECONDS = 420
 
 
@@ -56,11 +55,15 @@ def boot(topology_name, command, xen_args, timeout=BOOT_SECONDS, label=None):
     lines = []
     say("booting %s with '%s', log %s" % (topology_name, xen_args,
                                           os.path.relpath(log)))
-    seconds = [0]
+    seconds, begin = [0], [0]
 
     def on_line(line):
         if line is not None:
             lines.append(line)
+            if "(XEN) flush-test: TAP" in line:
+                begin[0] = machine.elapsed()
+            elif "(XEN) flush-test: result:" in line:
+                say("self test: %.1f s" % (machine.elapsed() - begin[0]))
         if machine.elapsed() - seconds[0] > 15:
             seconds[0] = machine.elapsed()
             say("%3d s, %d lines" % (seconds[0], len(lines)))
@@ -105,7 +108,7 @@ def check_grouping(lines, sent, grouping):
     for start, wanted in (("Flush groups: ", grouping.line),
                           ("WARNING: flush-group", grouping.warning)):
         for where, seen in (("serial console", xen_lines(lines, start)),
-                            ("xl dmesg", matching(sent["dmesg"], start))):
+                            ("xl dmesg", matching(sent["messages"], start))):
             found = [line[line.index(start):] for line in seen]
             expect(found == ([wanted] if wanted else []),
                    "%s: expected %s, found %s" % (where, wanted, found))
@@ -279,7 +282,7 @@ def check_vcpus(sent, count, expected):
            % (count, rows))
 
 
-SURVEY_FILES = ("dmesg", "topology", "pools", "nodes", "vcpus", "lockprof")
+SURVEY_FILES = ("messages", "topology", "pools", "nodes", "vcpus", "lockprof")
 
 
 def check_survey(topology, lines, value, vcpus):
