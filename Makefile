@@ -22,8 +22,8 @@ unexport MAKEFLAGS MFLAGS MAKELEVEL
 .DEFAULT_GOAL := help
 
 .PHONY: help all run boot check check-unit check-long bench bench-boot \
-	export deps \
-	clean distclean tree hypervisor tools dom0 deps-build deps-boot deps-check
+	export deps clean distclean known-boot known-check known-check-long \
+	tree hypervisor tools dom0 deps-build deps-boot deps-check
 
 help: ## list the targets
 	@echo 'Usage: make TARGET   (automation/run and automation/check set up'
@@ -38,17 +38,21 @@ all: hypervisor ## build the hypervisor (debug) into build/xen-debug
 run: deps-boot hypervisor tools dom0 ## boot 4 nodes, both group settings; compare
 	$S/run-storm
 
-boot: deps-boot hypervisor tools dom0 ## one boot: TOPOLOGY= XEN_ARGS= DOM0_CMD=
+boot: deps-boot known-boot hypervisor tools dom0 ## one boot: TOPOLOGY= XEN_ARGS= DOM0_CMD=
 	@$S/boot
 
-check: deps hypervisor tools dom0 ## all tests but the long ones; T=NAME for one
-	@tests/run unit build boot $(T:%=--only %)
+# A name that is not known is told before minutes of building.
+CHECK = tests/run unit build boot $(T:%=--only %)
+CHECK_LONG = tests/run unit build boot long $(T:%=--only %)
+
+check: deps known-check hypervisor tools dom0 ## all tests but the long ones; T=NAME for one
+	@$(CHECK)
 
 check-unit: deps-build deps-check tree ## tests without QEMU and hypervisor builds
 	@tests/run unit $(T:%=--only %)
 
-check-long: deps hypervisor tools dom0 ## all tests
-	@tests/run unit build boot long $(T:%=--only %)
+check-long: deps known-check-long hypervisor tools dom0 ## all tests
+	@$(CHECK_LONG)
 
 bench: deps-build deps-check tree ## cost of a flush against the base's
 	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/tests/flush bench
@@ -71,6 +75,15 @@ distclean: ## remove build/ (downloads stay in CACHE_DIR)
 	rm -rf build
 
 # --- steps ---
+
+known-boot:
+	@$S/boot --check
+
+known-check:
+	@$(CHECK) --check
+
+known-check-long:
+	@$(CHECK_LONG) --check
 
 deps-build:
 	@$S/deps build
