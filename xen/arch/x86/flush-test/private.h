@@ -23,6 +23,7 @@
  *   active    set by whoever starts a part, cleared by who takes it out
  *   paused    set by its CPU, cleared by the pacer
  *   request   (torture.c) read by the CPUs that it asks to flush
+ *   excused   (torture.c) counted up by others, down by its CPU
  */
 struct worker {
     unsigned int cpu;
@@ -40,6 +41,7 @@ struct worker {
     cpumask_var_t mask;         /* whom a request names */
     cpumask_var_t named;        /* and who of them was online before */
     struct request *request;
+    atomic_t excused;           /* interrupts in vain that are no strays */
 };
 
 /* By CPU number; NULL for CPUs that were not there when the test was set up. */
