@@ -347,7 +347,7 @@ uint32_t apic_read(unsigned long reg)
 
     if ( reg != APIC_LDR )
         return 0;
-    if ( topo.skewed && cpu == topo.skewed )
+    if ( (topo.skewed && cpu == topo.skewed) || (topo.skewed_cpu0 && !cpu) )
         id += 16;
     return (id >> 4) << 16 | 1U << (id & 15);
 }
@@ -685,7 +685,8 @@ nodeid_t sim_node(unsigned int cpu)
 {
     unsigned int i = cpu / (topo.stride ?: 1), nodes = topo.nr_nodes ?: 1;
 
-    return topo.interleave ? i % nodes : i * nodes / topo.nr_cpus;
+    return topo.first_node +
+           (topo.interleave ? i % nodes : i * nodes / topo.nr_cpus);
 }
 
 void sim_set_cpu(unsigned int cpu, u32 apicid, nodeid_t node)
@@ -707,7 +708,8 @@ static void firmware_tables(void)
         unsigned int cpu = sim_cpu_nr(i);
         bool known = !topo.no_nodes && !topo.shim;
 
-        sim_set_cpu(cpu, 2 * cpu, known ? sim_node(cpu) : NUMA_NO_NODE);
+        sim_set_cpu(cpu, topo.first_apicid + 2 * cpu,
+                    known ? sim_node(cpu) : NUMA_NO_NODE);
     }
 }
 

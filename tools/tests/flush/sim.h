@@ -48,6 +48,9 @@ struct sim_topo {
     bool xapic;                   /* no x2APIC */
     bool physical;                /* x2APIC in physical mode */
     unsigned int skewed;          /* CPU whose LDR names another cluster */
+    bool skewed_cpu0;             /* that is CPU0 */
+    unsigned int first_apicid;    /* CPU0's */
+    unsigned int first_node;      /* CPU0's; none has a lower one */
     unsigned int boot_cpus;       /* brought up at boot (0: all) */
     const char *cmdline;
 };
