@@ -61,7 +61,7 @@ static int run_case(const struct check_case *c)
 
 static int usage(const char *argv0)
 {
-    fprintf(stderr, "usage: %s [-s SEED] [-n NAME] [-x N]\n", argv0);
+    fprintf(stderr, "usage: %s [-f] [-s SEED] [-n NAME] [-x N]\n", argv0);
     return 2;
 }
 
@@ -70,11 +70,13 @@ int check_main(int argc, char **argv, const char *program,
 {
     unsigned int i, n = 0, failed = 0;
     const char *only = "";
+    bool first = false;
     int opt;
 
-    while ( (opt = getopt(argc, argv, "s:n:x:")) != -1 )
+    while ( (opt = getopt(argc, argv, "fs:n:x:")) != -1 )
         switch ( opt )
         {
+        case 'f': first = true; break;
         case 's': sim_seed = sim_seed0 = strtoull(optarg, NULL, 0); break;
         case 'n': only = optarg; break;
         case 'x': check_scale = strtoul(optarg, NULL, 0); break;
@@ -92,6 +94,8 @@ int check_main(int argc, char **argv, const char *program,
         bad = run_case(&cases[i]) != 0;
         failed += bad;
         printf("%s %u - %s\n", bad ? "not ok" : "ok", ++n, cases[i].name);
+        if ( bad && first )
+            break;
     }
     printf("1..%u\n", n);
     if ( !n )

@@ -10,6 +10,7 @@
  * Silence, a signal or the time limit is a failure.  Options:
  *     -s SEED   seed of all random choices (printed when a case fails)
  *     -n NAME   only the cases whose name contains NAME
+ *     -f        no more cases after the first that fails
  *     -x N      do N times as much in the randomised cases
  * Exit codes: 0 all passed, 1 a case failed, 2 wrong usage.
  */
