@@ -21,9 +21,10 @@ unexport MAKEFLAGS MFLAGS MAKELEVEL
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-.PHONY: help all run boot check check-unit check-long bench bench-boot \
-	export deps clean distclean known-boot known-check known-check-long \
-	tree hypervisor tools dom0 deps-build deps-boot deps-check
+.PHONY: help all run boot check check-unit check-long check-mutants bench \
+	bench-boot export deps clean distclean known-boot known-check \
+	known-check-long tree hypervisor tools dom0 deps-build deps-boot \
+	deps-check
 
 help: ## list the targets
 	@echo 'Usage: make TARGET   (automation/run and automation/check set up'
@@ -53,6 +54,11 @@ check-unit: deps-build deps-check tree ## tests without QEMU and hypervisor buil
 
 check-long: deps known-check-long hypervisor tools dom0 ## all tests
 	@$(CHECK_LONG)
+
+check-mutants: deps hypervisor ## put faults into the engine; each must be found
+	@MUTANTS=--pending tests/run build long \
+		--only flush-mutants --only boot-mutants; status=$$?; \
+		tools/tests/flush/mutant-table && exit $$status
 
 bench: deps-build deps-check tree ## cost of a flush against the base's
 	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/tests/flush bench
