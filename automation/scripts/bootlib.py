@@ -12,12 +12,14 @@ BUILD.
 
 import codecs
 import ctypes
+import json
 import os
 import re
 import secrets
 import selectors
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -69,13 +71,16 @@ class Machine:
     command   what dom0 runs (sh); None: an interactive shell
     files     further files for dom0, {path: bytes}
     log       where the serial console is kept
+    qemu      further arguments for QEMU
+    reboots   a reset boots again; else QEMU ends
     """
 
     def __init__(self, topology, log, command=None, xen_args="",
-                 dom0_args="", files=None):
+                 dom0_args="", files=None, qemu=(), reboots=False):
         self.topology, self.log, self.command = topology, log, command
         self.xen_args, self.dom0_args = xen_args, dom0_args
         self.files = files or {}
+        self.qemu, self.reboots = list(qemu), reboots
         self.token = secrets.token_hex(4)
         self.up = False
         self.powered_off = False   # by itself, in time, after the command
@@ -121,7 +126,10 @@ class Machine:
                 "-accel", "tcg,thread=" + thread,
                 "-machine", "q35",
                 *self.topology.qemu_args(),
-                "-nodefaults", "-display", "none", "-no-reboot",
+                "-nodefaults", "-display", "none",
+                *([] if self.reboots else ["-no-reboot"]),
+                *self.qemu,
+                "-qmp", "unix:qmp,server=on,wait=off",
                 "-chardev", chardev, "-serial", "chardev:console",
                 "-kernel", "xen", "-append", self.xen_command_line(),
                 "-initrd", linux.strip().replace(",", ",,")
@@ -163,6 +171,35 @@ class Machine:
                 self.process.wait()
         if self.started and self.ended is None:
             self.ended = time.monotonic()
+
+    def qmp(self, *commands):
+        """Run commands of QEMU's monitor protocol; their return values."""
+        # By way of /proc, as a socket's path may have no more than 107 bytes.
+        folder = os.open(self.folder, os.O_PATH)
+        try:
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.settimeout(30)
+                sock.connect("/proc/self/fd/%d/qmp" % folder)
+                with sock.makefile("rw") as stream:
+                    json.loads(stream.readline())
+                    return [self.qmp_command(stream, command) for command
+                            in ("qmp_capabilities",) + commands][1:]
+        except (OSError, ValueError) as error:
+            raise BootError("QEMU's monitor: %s" % error) from None
+        finally:
+            os.close(folder)
+
+    @staticmethod
+    def qmp_command(stream, command):
+        stream.write(json.dumps({"execute": command}) + "\n")
+        stream.flush()
+        while True:
+            answer = json.loads(stream.readline())
+            if "return" in answer:
+                return answer["return"]
+            if "error" in answer:
+                raise BootError("QEMU's monitor: %s: %s"
+                                % (command, answer["error"].get("desc")))
 
     def elapsed(self):
         return (self.ended or time.monotonic()) - self.started

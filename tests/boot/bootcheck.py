@@ -47,8 +47,12 @@ def log_name(*words):
                                   for word in (NAME, *words))))
 
 
-def boot(topology_name, command, xen_args, timeout=BOOT_SECONDS, label=None):
-    """One boot; dom0's command must end with 0.  All lines seen."""
+def boot(topology_name, command, xen_args, timeout=BOOT_SECONDS, label=None,
+         **machine):
+    """One boot; dom0's command must end with 0.  All lines seen.
+
+    machine: further arguments of bootlib.Machine
+    """
     topology = bootlib.Topology(topology_name)
     label = label or log_name(topology_name, xen_args)
     log = os.path.join(bootlib.BUILD, "test", label + ".serial.log")
@@ -61,25 +65,26 @@ def boot(topology_name, command, xen_args, timeout=BOOT_SECONDS, label=None):
         if line is not None:
             lines.append(line)
             if "(XEN) flush-test: TAP" in line:
-                begin[0] = machine.elapsed()
+                begin[0] = running.elapsed()
             elif "(XEN) flush-test: result:" in line:
-                say("self test: %.1f s" % (machine.elapsed() - begin[0]))
-        if machine.elapsed() - seconds[0] > 15:
-            seconds[0] = machine.elapsed()
+                say("self test: %.1f s" % (running.elapsed() - begin[0]))
+        if running.elapsed() - seconds[0] > 15:
+            seconds[0] = running.elapsed()
             say("%3d s, %d lines" % (seconds[0], len(lines)))
 
     bootlib.exit_on_signals()
     try:
-        with bootlib.Machine(topology, log, command, xen_args) as machine:
-            status = machine.run(timeout, on_line)
+        with bootlib.Machine(topology, log, command, xen_args,
+                             **machine) as running:
+            status = running.run(timeout, on_line)
     except bootlib.BootError as error:
         fail(str(error))
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     say("ended after %d s (%d s of CPU time) with status %d" % (
-        machine.elapsed(), usage.ru_utime + usage.ru_stime, status))
+        running.elapsed(), usage.ru_utime + usage.ru_stime, status))
     expect(status == 0, "the command in dom0 ended with status %d; see %s"
            % (status, os.path.relpath(log)))
-    expect(machine.powered_off and xen_lines(lines, "Entering ACPI S5 state"),
+    expect(running.powered_off and xen_lines(lines, "Entering ACPI S5 state"),
            "the machine did not power off; see %s" % os.path.relpath(log))
     return topology, lines
 
