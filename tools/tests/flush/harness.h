@@ -474,7 +474,9 @@ int hypervisor_flush_tlb(const cpumask_t *mask, const void *va,
 int __sync_local_execstate(void);
 extern bool sim_has_hypervisor;
 #define cpu_has_hypervisor sim_has_hypervisor
-#define perfc_incr(x) ((void)0)
+#ifndef perfc_incr
+# define perfc_incr(x) ((void)0)
+#endif
 
 /* ---- hot plug's helpers (xen/common/cpu.c, arch/x86/percpu.c) ---- */
 struct rcu_head { void (*func)(struct rcu_head *head); };

@@ -17,6 +17,7 @@
  * sim_softirq() because the machine is stopped or the CPU is offline.
  */
 #include "sim.h"
+#include "sim-stack.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 # define SIM_ASAN
@@ -32,21 +33,6 @@
 #endif
 
 #define STACK_SIZE (256 * 1024)
-
-/*
- * Save the callee-saved registers and the stack pointer, go on with those of
- * another stack.  swapcontext() would do it, with two system calls each time.
- */
-void sim_swap_stack(void **save, void *to);
-__asm__ ( ".text\n"
-          "sim_swap_stack:\n"
-          "    push %rbx\n    push %rbp\n    push %r12\n"
-          "    push %r13\n    push %r14\n    push %r15\n"
-          "    mov %rsp, (%rdi)\n"
-          "    mov %rsi, %rsp\n"
-          "    pop %r15\n    pop %r14\n    pop %r13\n"
-          "    pop %r12\n    pop %rbp\n    pop %rbx\n"
-          "    ret\n" );
 
 struct coroutine {
     void *sp;
@@ -206,16 +192,6 @@ static void entry(void)
     idle();
 }
 
-/* Six registers, then where to return to; aligned as after a call. */
-static void *first_frame(char *stack)
-{
-    void **sp = (void **)(stack + STACK_SIZE - 64);
-
-    memset(sp - 8, 0, 16 * sizeof(*sp));
-    sp[-2] = entry;
-    return sp - 8;
-}
-
 static void create(unsigned int cpu, sim_fn_t *fn, void *arg)
 {
     struct coroutine *c = &co[cpu];
@@ -232,7 +208,7 @@ static void create(unsigned int cpu, sim_fn_t *fn, void *arg)
 #endif
     c->stack_size = STACK_SIZE;
     c->self = (struct sim_self){ .cpu = cpu, .irq_on = true, .hooks = true };
-    c->sp = first_frame(c->stack);
+    c->sp = sim_first_frame(c->stack, STACK_SIZE, entry);
 }
 
 void sim_spawn(unsigned int cpu, sim_fn_t *fn, void *arg)
