@@ -24,6 +24,7 @@
     X(line_memory)    /* from nobody: memory of the own node */         \
     X(upgrade_pct)    /* of a transfer: to take it from sharers */      \
     X(keep_pct)       /* of owners that can use a line twice in a queue */ \
+    X(window)         /* loads that one arrival of a line serves */        \
     X(busy_read)      /* for how long a line is busy with: a read */    \
     X(busy_smt)       /* a change of owner, by distance */              \
     X(busy_near)                                                        \

@@ -63,6 +63,9 @@ struct fs_cpu {
     unsigned int nr_watch;
     bool too_many;
 
+    unsigned int filled;          /* the line that came last ... */
+    fs_time fresh;                /* ... serves loads until then */
+
     uint64_t rng;
     void *sp;
     struct sim_self self;

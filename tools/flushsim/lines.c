@@ -16,6 +16,9 @@
  * memory at once, yet nobody can see it early: all other copies are gone, so a
  * reader queues for the line behind the store.
  *
+ * A core has several loads in flight: those that come shortly after one that
+ * missed, to the same line, are served by it even if the line is gone again.
+ *
  * Lines that were touched by one CPU only, or never written since boot, are
  * "cold": their accesses are not put in order with those of other CPUs, which
  * is most of them.  The first access that makes a line "hot" is.
@@ -260,6 +263,8 @@ static void read_miss(struct line *l, struct fs_cpu *c)
 
     take_turn(l, c, fs_cost.busy_read);
     c->now += way(source(l, c));
+    c->filled = l - lines;
+    c->fresh = c->now + fs_cost.window;
     l->waited += c->now - from;
     if ( l->owner != NOBODY )
         mark(l->sharers, l->owner);
@@ -371,7 +376,7 @@ static void do_locked(struct line *l, struct fs_cpu *c)
 
 static void do_read(struct line *l, struct fs_cpu *c)
 {
-    if ( has_copy(l, c) )
+    if ( has_copy(l, c) || (c->filled == l - lines && c->now <= c->fresh) )
         c->now += fs_cost.hit;
     else
         read_miss(l, c);
