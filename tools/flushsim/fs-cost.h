@@ -33,6 +33,7 @@
     X(busy_hop2)                                                        \
     X(icr)            /* an ICR write */                                \
     X(flight)         /* from there to the target's APIC */             \
+    X(flight_jitter)  /* uniform, up to: no two arrive together */       \
     X(flight_hop)                                                       \
     X(entry)          /* recognition, to the handler's first line */    \
     X(exit_guest)     /* more if the target was in a guest */           \

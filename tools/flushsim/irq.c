@@ -52,7 +52,8 @@ void fs_post(struct fs_cpu *from, unsigned int cpu, fs_time when)
 
     fs_ipis++;
     when += fs_cost.flight +
-            fs_cost.flight_hop * fs_hops(from->socket, c->socket);
+            fs_cost.flight_hop * fs_hops(from->socket, c->socket) +
+            fs_rand_below(from, fs_cost.flight_jitter);
     insert(c, when);
     if ( c->state == FS_SLEEP || c->state == FS_DONE ||
          (c->state == FS_RELAX && c->self.irq_on) )

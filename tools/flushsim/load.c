@@ -14,7 +14,7 @@ static struct fs_result *result;
 static unsigned long done, warm, last;
 static fs_time begin;
 static cpumask_t *masks[NR_CPUS];
-static unsigned int initiators[NR_CPUS], nr_initiators;
+static bool is_initiator[NR_CPUS];
 
 /* ---- masks ---- */
 static bool in_scope(const struct fs_cpu *c, unsigned int cpu)
@@ -25,6 +25,8 @@ static bool in_scope(const struct fs_cpu *c, unsigned int cpu)
         return fs_node_of(cpu) == fs_node_of(c->id);
     case FS_OWN_CLUSTER:
         return x86_cpu_to_apicid[cpu] >> 4 == x86_cpu_to_apicid[c->id] >> 4;
+    case FS_INITIATORS:
+        return is_initiator[cpu];
     default:
         return true;
     }
@@ -210,17 +212,7 @@ static void choose_initiators(void)
     unsigned int n = load->initiators ? load->initiators : fs_nr_cpus;
 
     for ( i = 0; i < n && cpu < fs_nr_cpus; i++, cpu += step )
-        initiators[nr_initiators++] = cpu;
-}
-
-static bool is_initiator(unsigned int cpu)
-{
-    unsigned int i;
-
-    for ( i = 0; i < nr_initiators; i++ )
-        if ( initiators[i] == cpu )
-            return true;
-    return false;
+        is_initiator[cpu] = true;
 }
 
 static void prepare(unsigned int cpu, uint64_t seed)
@@ -232,7 +224,7 @@ static void prepare(unsigned int cpu, uint64_t seed)
     c->tick = fs_tick_period ? fs_rand_below(c, 2 * fs_tick_period)
                              : FS_NEVER;
     masks[cpu] = fs_alloc_on(fs_node_of(cpu), sizeof(cpumask_t), 64);
-    fs_spawn(cpu, is_initiator(cpu) ? initiator : bystander);
+    fs_spawn(cpu, is_initiator[cpu] ? initiator : bystander);
 }
 
 void fs_load_run(const struct fs_load *l, struct fs_result *r, uint64_t seed)

@@ -12,7 +12,8 @@
 #include "fs.h"
 
 enum fs_scope {
-    FS_OWN_NODE, FS_OWN_CLUSTER, FS_ALL, FS_NEXT /* the CPUs that follow */
+    FS_OWN_NODE, FS_OWN_CLUSTER, FS_ALL, FS_INITIATORS,
+    FS_NEXT                       /* the CPUs that follow */
 };
 
 struct fs_load {

@@ -18,7 +18,9 @@ static const char usage_text[] =
 "          --physical                IPIs one by one, not by cluster\n"
 "          --without WHAT,...        leave out: maps, clock, shorthand\n"
 "          --tick PERIOD,SPAN        background interrupts, ns\n"
-"workload: --scope node|cluster|all|next   whom a flush names\n"
+"workload: --scope SCOPE             whom a flush names: node, cluster (the\n"
+"                                    own one), all, initiators, next (CPUs\n"
+"                                    that follow)\n"
 "          --targets N               that many of them (default all)\n"
 "          --cross PERCENT           flushes that reach another node\n"
 "          --initiators N            the first N CPUs (default all)\n"
@@ -85,7 +87,8 @@ static void set_scope(const char *name)
 {
     static const char *const names[] = {
         [FS_OWN_NODE] = "node", [FS_OWN_CLUSTER] = "cluster",
-        [FS_ALL] = "all", [FS_NEXT] = "next" };
+        [FS_ALL] = "all", [FS_INITIATORS] = "initiators",
+        [FS_NEXT] = "next" };
     unsigned int i;
 
     for ( i = 0; i < ARRAY_SIZE(names); i++ )
