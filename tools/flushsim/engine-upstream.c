@@ -11,5 +11,7 @@ const struct fs_engine fs_engines[] = {
     { "upstream", NULL, NULL, flush_area_mask, invalidate_interrupt },
     { "ideal", NULL, NULL, fs_ideal_flush, fs_ideal_handler },
     { "callq", NULL, fs_callq_init, fs_callq_flush, fs_callq_handler },
+    { "callq-gen", NULL, fs_callq_init_reading, fs_callq_flush,
+      fs_callq_handler },
     { NULL, NULL, NULL, NULL, NULL }
 };

@@ -166,6 +166,7 @@ extern const struct fs_engine fs_engines[];      /* of this program */
 void fs_ideal_flush(const cpumask_t *mask, const void *va, unsigned int flags);
 void fs_ideal_handler(struct cpu_user_regs *regs);
 void fs_callq_init(void);
+void fs_callq_init_reading(void);
 void fs_callq_flush(const cpumask_t *mask, const void *va, unsigned int flags);
 void fs_callq_handler(struct cpu_user_regs *regs);
 void fs_flushed(struct fs_cpu *c, fs_time when);
