@@ -426,13 +426,17 @@ void fs_unwatch(struct fs_cpu *c)
         lines[c->watch[i].line].watchers[c->id / 64] &= ~(1UL << (c->id % 64));
 }
 
-/* False if one of the lines was written meanwhile. */
+/*
+ * False if one of the lines was written meanwhile, or is not there any more
+ * (see window): its owner's next store would go unnoticed.
+ */
 bool fs_watch_arm(struct fs_cpu *c)
 {
     unsigned int i;
 
     for ( i = 0; i < c->nr_watch; i++ )
-        if ( lines[c->watch[i].line].version != c->watch[i].version )
+        if ( lines[c->watch[i].line].version != c->watch[i].version ||
+             !has_copy(&lines[c->watch[i].line], c) )
             return false;
     for ( i = 0; i < c->nr_watch; i++ )
         mark(lines[c->watch[i].line].watchers, c->id);
