@@ -62,6 +62,10 @@ check-mutants: deps hypervisor ## put faults into the engine; each must be found
 
 bench: deps-build deps-check tree ## cost of a flush against the base's
 	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/tests/flush bench
+	@$(MAKE) --no-print-directory bench-sim
+
+bench-sim: deps-build deps-check tree ## simulated figures, into build/bench
+	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/flushsim bench
 
 bench-boot: deps-boot tree tools dom0 ## times of flushes, emulated: 8x8, 2x20
 	@$S/build-xen bench

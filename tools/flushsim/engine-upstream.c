@@ -13,5 +13,6 @@ const struct fs_engine fs_engines[] = {
     { "callq", NULL, fs_callq_init, fs_callq_flush, fs_callq_handler },
     { "callq-gen", NULL, fs_callq_init_reading, fs_callq_flush,
       fs_callq_handler },
+    { "forgetful", NULL, NULL, fs_forgetful_flush, fs_ideal_handler },
     { NULL, NULL, NULL, NULL, NULL }
 };

@@ -164,6 +164,8 @@ struct fs_engine {
 };
 extern const struct fs_engine fs_engines[];      /* of this program */
 void fs_ideal_flush(const cpumask_t *mask, const void *va, unsigned int flags);
+void fs_forgetful_flush(const cpumask_t *mask, const void *va,
+                        unsigned int flags);
 void fs_ideal_handler(struct cpu_user_regs *regs);
 void fs_callq_init(void);
 void fs_callq_init_reading(void);

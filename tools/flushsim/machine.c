@@ -161,7 +161,9 @@ static void place_cpus(void)
         core = cpu / fs_topo.threads;
         fs_cpu[cpu].id = cpu;
         fs_cpu[cpu].core = core;
-        fs_cpu[cpu].ccx = core / fs_topo.ccx_cores;
+        /* No CCX spans sockets, however many cores they have. */
+        fs_cpu[cpu].ccx = cpu / per * fs_topo.cores +
+                          core % fs_topo.cores / fs_topo.ccx_cores;
         fs_cpu[cpu].socket = cpu / per;
         fs_cpu[cpu].tick = FS_NEVER;
     }
