@@ -67,7 +67,9 @@ static void draw(struct fs_cpu *c, unsigned long *bits, bool anywhere)
     while ( n < load->targets )
     {
         cpu = fs_rand_below(c, fs_nr_cpus);
-        if ( cpu == c->id || has(bits, cpu) || (!anywhere && !in_scope(c, cpu)) )
+        if ( cpu == c->id || has(bits, cpu) )
+            continue;
+        if ( !anywhere && !in_scope(c, cpu) )
             continue;
         put(bits, cpu);
         n++;
