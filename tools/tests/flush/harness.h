@@ -84,7 +84,12 @@ typedef u8 nodeid_t;
 #define noinline __attribute__((__noinline__))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-#define barrier() __asm__ __volatile__ ( "" ::: "memory" )
+#ifdef SIM_EXPLORE                /* has a model of what it is good for */
+void memory_barrier(void), memory_rmb(void), memory_wmb(void);
+# define barrier() memory_barrier()
+#else
+# define barrier() __asm__ __volatile__ ( "" ::: "memory" )
+#endif
 #define __packed __attribute__((__packed__))
 #define __used __attribute__((__used__))
 #define __maybe_unused __attribute__((__unused__))
@@ -349,6 +354,10 @@ struct xenctl_bitmap;
 #define arch_block_lock_speculation() barrier()
 #include "xen/nospec.h"
 #include "asm/spinlock.h"
+#ifdef SIM_EXPLORE                /* does not order later loads */
+# undef arch_lock_release_barrier
+# define arch_lock_release_barrier() memory_wmb()
+#endif
 
 /* Lock profiling: the ABI's numbers, and what spinlock.c does with them. */
 #ifdef CONFIG_DEBUG_LOCK_PROFILE

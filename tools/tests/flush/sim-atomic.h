@@ -11,6 +11,9 @@
  * take an interrupt or switch CPUs there.  sim_locked() also counts one locked
  * operation.
  *
+ * The explorer (tools/flushsim/explore) compiles this with the calls for the
+ * thread sanitizer, and has functions of its own in place of the sanitizer's.
+ *
  * The thread sanitizer knows no stand-alone fences; in its build smp_mb() is
  * an exchange on a word of the running CPU's own.
  */
@@ -21,9 +24,11 @@ void sim_sched_point(void);
 
 static always_inline void sim_point(void)
 {
+#ifndef SIM_EXPLORE               /* which sees the access itself */
     barrier();
     if ( unlikely(sim_self.hooks) )
         sim_sched_point();
+#endif
 }
 
 static always_inline void sim_locked(void)
@@ -58,15 +63,20 @@ static always_inline void sim_note_read(const volatile void *p,
 static inline void smp_mb(void)
 {
     sim_locked();
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) && !defined(SIM_EXPLORE)
     static __thread int own;
     __atomic_exchange_n(&own, 0, __ATOMIC_SEQ_CST);
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
-#define smp_rmb() sim_point()
-#define smp_wmb() sim_point()
+#ifdef SIM_EXPLORE                /* nothing on x86, but it has weaker models */
+# define smp_rmb() memory_rmb()
+# define smp_wmb() memory_wmb()
+#else
+# define smp_rmb() sim_point()
+# define smp_wmb() sim_point()
+#endif
 #define mb() smp_mb()
 #define rmb() barrier()
 #define wmb() barrier()

@@ -74,9 +74,21 @@ unsigned int get_random(void)
     return sim_rand();
 }
 
+void (*sim_fail_hook)(const char *text);
+
 void sim_fail(const char *fmt, ...)
 {
     va_list args;
+
+    if ( sim_fail_hook )
+    {
+        char text[400];
+
+        va_start(args, fmt);
+        vsnprintf(text, sizeof(text), fmt, args);
+        va_end(args);
+        sim_fail_hook(text);
+    }
 
     fflush(stdout);
     fprintf(stderr, "# FAILED on CPU%u (seed %"PRIu64"): ", sim_self.cpu,
@@ -553,6 +565,18 @@ int sim_params(const char *cmdline)
 }
 
 /* ---- hot plug ---- */
+#ifdef SIM_EXPLORE                /* has to see these accesses */
+void action_set_online(unsigned int cpu, bool online);
+#else
+static void action_set_online(unsigned int cpu, bool online)
+{
+    if ( online )
+        cpumask_set_cpu(cpu, &cpu_online_map);
+    else
+        cpumask_clear_cpu(cpu, &cpu_online_map);
+}
+#endif
+
 int sim_cpu_up_error;
 unsigned long sim_notified[16];
 
@@ -562,7 +586,7 @@ static void start_cpu(void *arg)
 
     sim_self.irq_on = false;
     notify_cpu_starting(cpu);
-    cpumask_set_cpu(cpu, &cpu_online_map);
+    action_set_online(cpu, true);
     sim_self.irq_on = true;
 }
 
@@ -578,7 +602,7 @@ int __cpu_up(unsigned int cpu)
 
 void __cpu_disable(void)
 {
-    cpumask_clear_cpu(smp_processor_id(), &cpu_online_map);
+    action_set_online(smp_processor_id(), false);
 }
 
 void __cpu_die(unsigned int cpu)

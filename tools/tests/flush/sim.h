@@ -136,6 +136,7 @@ static inline unsigned int sim_below(unsigned int n)
 {
     return sim_rand() % n;
 }
+extern void (*sim_fail_hook)(const char *text);  /* may not return */
 extern bool sim_panic_expected;   /* panic() ends the case, well */
 void noreturn sim_fail(const char *fmt, ...)
     __attribute__((format(printf, 1, 2)));
