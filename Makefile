@@ -22,7 +22,7 @@ unexport MAKEFLAGS MFLAGS MAKELEVEL
 .DEFAULT_GOAL := help
 
 .PHONY: help all run boot check check-unit check-long check-mutants bench \
-	bench-boot export deps clean distclean known-boot known-check \
+	bench-sim bench-boot export deps clean distclean known-boot known-check \
 	known-check-long tree hypervisor tools dom0 deps-build deps-boot \
 	deps-check
 
@@ -60,7 +60,7 @@ check-mutants: deps hypervisor ## put faults into the engine; each must be found
 		--only flush-mutants --only boot-mutants; status=$$?; \
 		tools/tests/flush/mutant-table && exit $$status
 
-bench: deps-build deps-check tree ## cost of a flush against the base's
+bench: deps-build deps-check tree ## cost of a flush: counted, and simulated
 	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/tests/flush bench
 	@$(MAKE) --no-print-directory bench-sim
 
