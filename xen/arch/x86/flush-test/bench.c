@@ -234,14 +234,13 @@ static bool mean_of_cell(unsigned long *mean)
 {
     unsigned long done = 0;
     s_time_t time = 0;
-    unsigned int cpu;
+    const struct worker *w;
 
-    for ( cpu = 0; cpu < nr_cpu_ids; cpu++ )
-        if ( workers[cpu] )
-        {
-            done += workers[cpu]->done;
-            time += workers[cpu]->time;
-        }
+    for_each_worker ( w )
+    {
+        done += w->done;
+        time += w->time;
+    }
 
     flushes += done;
     *mean = done ? time / done : 0;

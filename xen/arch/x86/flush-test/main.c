@@ -22,9 +22,9 @@
  * Output is TAP with a prefix, and ends with one line: "result: PASS" or
  * "result: FAIL", and the seed.
  *
- * Locking: none.  `state` says who may start a run; `busy` counts the active
+ * Locking: none.  `running` says who may start a run; `busy` counts the active
  * workers, and whoever takes it to zero owns everything until the next part's
- * workers are scheduled.  docs/misc/flush-test.md is the user's manual.
+ * workers are scheduled.  docs/misc/flush-test.pandoc is the user's manual.
  */
 
 #include <xen/cpu.h>
@@ -163,10 +163,25 @@ custom_param("flush-test", parse_flush_test);
  * Services to the parts
  */
 
+struct worker *next_worker(unsigned int cpu)
+{
+    for ( ; cpu < nr_cpu_ids; cpu++ )
+        if ( workers[cpu] )
+            return workers[cpu];
+
+    return NULL;
+}
+
 bool take_one(const struct part *part)
 {
-    return !read_atomic(&stop) &&
-           (!part->amount || atomic_inc_return(&used) <= part->amount);
+    unsigned int n;
+
+    if ( read_atomic(&stop) )
+        return false;
+
+    n = atomic_inc_return(&used);
+
+    return !part->amount || n <= part->amount;
 }
 
 bool is_over(const struct part *part)
@@ -233,7 +248,7 @@ static void end_run(void)
     else
         tap("result: PASS seed %u", seed);
 
-    /* Pairs with test_and_set_bit() in start_run(). */
+    /* Pairs with test_and_set_bit() in key_fn(). */
     smp_wmb();
     clear_bit(0, &running);
 }
@@ -307,6 +322,15 @@ static bool turn(struct worker *w)
     return true;
 }
 
+/* Let it go on where it belongs, if it can. */
+static void go_home(struct worker *w)
+{
+    if ( cpu_online(w->cpu) )
+        tasklet_schedule_on_cpu(&w->tasklet, w->cpu);
+    else
+        leave(w);
+}
+
 static void cf_check worker_fn(void *data)
 {
     struct worker *w = data;
@@ -314,10 +338,7 @@ static void cf_check worker_fn(void *data)
     if ( smp_processor_id() != w->cpu )
     {
         /* Its CPU went offline, and may be back already. */
-        if ( cpu_online(w->cpu) )
-            tasklet_schedule_on_cpu(&w->tasklet, w->cpu);
-        else
-            leave(w);
+        go_home(w);
         return;
     }
 
@@ -332,20 +353,15 @@ static void cf_check worker_fn(void *data)
 
 static void cf_check pacer_fn(void *data)
 {
-    unsigned int cpu;
+    struct worker *w;
 
-    for ( cpu = 0; cpu < nr_cpu_ids; cpu++ )
+    for_each_worker ( w )
     {
-        struct worker *w = workers[cpu];
-
-        if ( !w || !read_atomic(&w->paused) )
+        if ( !read_atomic(&w->paused) )
             continue;
 
         write_atomic(&w->paused, false);
-        if ( cpu_online(cpu) )
-            tasklet_schedule_on_cpu(&w->tasklet, cpu);
-        else
-            leave(w);
+        go_home(w);
     }
 
     if ( read_atomic(&flush_test_running) )
@@ -370,14 +386,10 @@ static bool next_part(void)
 
 static void reset_counts(void)
 {
-    unsigned int cpu;
+    struct worker *w;
 
-    for ( cpu = 0; cpu < nr_cpu_ids; cpu++ )
+    for_each_worker ( w )
     {
-        struct worker *w = workers[cpu];
-
-        if ( !w )
-            continue;
         w->present = false;
         w->done = w->time = 0;
     }
@@ -431,14 +443,13 @@ static unsigned int wanted_parts(void)
 /* The caller has set bit 0 of running. */
 static void start_run(void)
 {
-    unsigned int cpu;
+    struct worker *w;
 
     if ( !seed_given )
         seed = NOW();
-    for ( cpu = 0; cpu < nr_cpu_ids; cpu++ )
-        if ( workers[cpu] )
-            workers[cpu]->random = (seed + 1) * 0x9e3779b97f4a7c15UL ^
-                                   (cpu + 1) * 0xbf58476d1ce4e5b9UL;
+    for_each_worker ( w )
+        w->random = (seed + 1) * 0x9e3779b97f4a7c15UL ^
+                    (w->cpu + 1) * 0xbf58476d1ce4e5b9UL;
 
     tap("TAP version 13");
     note("seed %u, %u CPUs%s", seed, num_online_cpus(),

@@ -92,6 +92,7 @@ static bool cf_check oracle_step(struct part *part, struct worker *w)
 {
     struct set *set = &sets[random_below(w, SETS)];
     unsigned int i;
+    bool taken_one;
 
     for ( i = 0; i < READS; i++ )
         read_set(set);
@@ -100,13 +101,12 @@ static bool cf_check oracle_step(struct part *part, struct worker *w)
     if ( random_below(w, 4) || test_and_set_bit(0, &set->swapping) )
         return !is_over(part);
 
-    if ( take_one(part) )
+    taken_one = take_one(part);
+    if ( taken_one )
         swap(w, set);
-    else
-        i = 0;
     clear_bit(0, &set->swapping);
 
-    return i;
+    return taken_one;
 }
 
 static int cf_check oracle_begin(struct part *part)

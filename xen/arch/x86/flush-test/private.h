@@ -47,6 +47,12 @@ struct worker {
 /* By CPU number; NULL for CPUs that were not there when the test was set up. */
 extern struct worker **workers;
 
+/* The first worker of CPU number @cpu or higher; NULL if there is none. */
+struct worker *next_worker(unsigned int cpu);
+
+#define for_each_worker(w) \
+    for ( (w) = next_worker(0); (w); (w) = next_worker((w)->cpu + 1) )
+
 /* What came of a part. */
 enum verdict {
     PART_OK,

@@ -335,24 +335,28 @@ static void copy_changes(struct request *r)
     smp_rmb();
 }
 
+/* The moving mask, whose own bit is not to be taken out.  Returns the flags. */
+static unsigned int take_moving_mask(struct worker *w, unsigned int flags)
+{
+    copy_changes(w->request);
+    cpumask_copy(w->mask, moving);
+
+    flags &= ~(FLUSH_CACHE | FLUSH_VCPU_STATE);
+    if ( !(flags & ~(FLUSH_ORDER_MASK | FLUSH_NO_ASSIST)) )
+        flags |= FLUSH_TLB;
+
+    return flags;
+}
+
 static void ask(struct worker *w)
 {
     struct request *r = w->request;
     bool move = choose_mask(w);
     unsigned int flags = choose_flags(w);
 
-    /* The own bit of the moving mask is not to be taken out. */
-    if ( move )
-        flags &= ~(FLUSH_CACHE | FLUSH_VCPU_STATE);
-    if ( move && !(flags & ~(FLUSH_ORDER_MASK | FLUSH_NO_ASSIST)) )
-        flags |= FLUSH_TLB;
-
     r->moving = move;
     if ( move )
-    {
-        copy_changes(r);
-        cpumask_copy(w->mask, moving);
-    }
+        flags = take_moving_mask(w, flags);
     leave_self_out(w, flags);
     fill_request(w, flags);
     cpumask_and(w->named, w->mask, &cpu_online_map);
@@ -396,11 +400,16 @@ static bool cf_check torture_step(struct part *part, struct worker *w)
 
 static int begin(bool order)
 {
+    struct worker *w;
+
     ordering = order;
     atomic_set(&lost, 0);
     atomic_set(&strays, 0);
     atomic_set(&disorder, 0);
     atomic_set(&told, 0);
+    /* An IPI in vain that met a flush left an excuse unused. */
+    for_each_worker ( w )
+        atomic_set(&w->excused, 0);
 
     return 0;
 }
@@ -420,12 +429,12 @@ static enum verdict cf_check torture_end(struct part *part, char *text,
 {
     unsigned int nr_lost = atomic_read(&lost);
     unsigned int nr_strays = atomic_read(&strays);
-    unsigned int nr_disorder = atomic_read(&disorder), cpu;
+    unsigned int nr_disorder = atomic_read(&disorder);
     unsigned long done = 0;
+    const struct worker *w;
 
-    for ( cpu = 0; cpu < nr_cpu_ids; cpu++ )
-        if ( workers[cpu] )
-            done += workers[cpu]->done;
+    for_each_worker ( w )
+        done += w->done;
 
     if ( ordering )
         snprintf(text, size, "%lu requests, %u lost, %u stray, %u out of order",
