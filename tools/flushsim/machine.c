@@ -13,31 +13,14 @@
  * nothing until fs_run().
  */
 #include "fs.h"
+#include "sim-globals.h"
 #include "sim-path.h"
 
 #include <sys/mman.h>
 
 struct fs_topo fs_topo;
 
-enum system_state system_state = SYS_STATE_early_boot;
-cpumask_t cpu_online_map __read_mostly;
-cpumask_t cpu_present_map __read_mostly;
-cpumask_t cpu_possible_map __read_mostly;
-nodeid_t cpu_to_node[NR_CPUS] __read_mostly;
-nodeid_t apicid_to_node[MAX_LOCAL_APIC];
-u32 x86_cpu_to_apicid[NR_CPUS] __read_mostly;
-cpumask_t node_to_cpumask[MAX_NUMNODES] __read_mostly;
-nodemask_t node_online_map __read_mostly;
-bool park_offline_cpus __read_mostly, pv_shim __read_mostly;
-unsigned int unaccounted_cpus __read_mostly, disabled_cpus __read_mostly;
-bool sim_has_hypervisor __read_mostly;
-bool x2apic_enabled __read_mostly = true;
-struct genapic genapic __read_mostly;
 unsigned long __per_cpu_offset[NR_CPUS] __read_mostly;
-irq_cpustat_t irq_stat[NR_CPUS];
-DEFINE_PER_CPU(unsigned int, __preempt_count);
-DEFINE_PER_CPU(cpumask_var_t, send_ipi_cpumask);
-DEFINE_PER_CPU(cpumask_var_t, scratch_cpumask);
 DEFINE_SPINLOCK(fs_other_lock);   /* the host has more locks than one */
 __thread struct sim_self sim_self = { .irq_on = true };
 struct sim_watch sim_watch;

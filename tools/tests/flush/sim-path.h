@@ -9,13 +9,7 @@
 #ifndef FLUSH_TEST_SIM_PATH_H
 #define FLUSH_TEST_SIM_PATH_H
 
-#define X86_CR4_PGE 0x80UL
-#define X86_CR4_PCIDE 0x20000UL
-#define X86_CR3_NOFLUSH (1UL << 63)
-#define PCID_PV_PRIV 0
-#define PCID_PV_XPTI 1
-#define PCID_PV_USER 2
-#define NEW_TLBFLUSH_CLOCK_PERIOD_SOFTIRQ 1
+#include "sim-cpu.h"
 
 DECLARE_PER_CPU(unsigned long, sim_cr4);
 extern bool use_invpcid, opt_xpti_hwdom, opt_xpti_domu, tlb_clk_enabled;
@@ -34,14 +28,6 @@ static inline void write_cr4(unsigned long val)
 #define invpcid_flush_all() ((void)0)
 #define invpcid_flush_all_nonglobals() ((void)0)
 #define invpcid_flush_one(pcid, addr) ((void)(addr))
-#define hvm_flush_guest_tlbs() ((void)0)
-#define raise_softirq(nr) ((void)0)
-struct sim_cpu_info { bool root_pgt_changed; };
-struct cpuinfo_x86 { unsigned int x86_clflush_size, x86_cache_size; };
-extern struct cpuinfo_x86 current_cpu_data;
-extern struct sim_cpu_info sim_cpu_info;
-#define get_cpu_info() (&sim_cpu_info)
-#define cache_flush(va, size) ((void)(va))
 #ifndef SIM_REAL_ASM
 # define wbinvd() ((void)0)
 #endif

@@ -8,6 +8,7 @@
  * ordinary initcalls.  Hot plug is Xen's own cpu.c, notifier.c and percpu.c.
  */
 #include "sim.h"
+#include "sim-globals.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -30,26 +31,7 @@ uint64_t sim_clock;
 uint64_t sim_seed = 1, sim_seed0 = 1;
 bool sim_threads;
 
-/* ---- what Xen defines elsewhere ---- */
-enum system_state system_state = SYS_STATE_early_boot;
-cpumask_t cpu_online_map __read_mostly;
-cpumask_t cpu_present_map __read_mostly;
-cpumask_t cpu_possible_map __read_mostly;
-nodeid_t cpu_to_node[NR_CPUS] __read_mostly;
-nodeid_t apicid_to_node[MAX_LOCAL_APIC];
-u32 x86_cpu_to_apicid[NR_CPUS] __read_mostly;
-cpumask_t node_to_cpumask[MAX_NUMNODES] __read_mostly;
-nodemask_t node_online_map __read_mostly;
-bool park_offline_cpus __read_mostly, pv_shim __read_mostly;
-unsigned int unaccounted_cpus __read_mostly, disabled_cpus __read_mostly;
-bool sim_has_hypervisor __read_mostly;
-bool x2apic_enabled __read_mostly = true;
-struct genapic genapic __read_mostly;
 static struct sim_topo topo;
-irq_cpustat_t irq_stat[NR_CPUS];
-DEFINE_PER_CPU(unsigned int, __preempt_count);
-DEFINE_PER_CPU(cpumask_var_t, send_ipi_cpumask);
-DEFINE_PER_CPU(cpumask_var_t, scratch_cpumask);
 /* CPU0 has static masks, like smpboot.c's. */
 static cpumask_t ipi_cpu0mask, scratch_cpu0mask;
 

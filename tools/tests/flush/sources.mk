@@ -16,6 +16,19 @@ XEN     := $(BASE)/xen
 OUR_ASM := $(TOP)/xen/arch/x86/include/asm
 STATS_C := $(TOP)/xen/arch/x86/flush-stats.c
 
+ifneq ($(MAKECMDGOALS),clean)
+ifeq ($(wildcard $(XEN)/arch/x86/smp.c),)
+$(error no Xen tree at $(BASE): fetch it first ("make deps" at the top), or \
+        set BASE=/path/to/pristine/tree)
+endif
+endif
+
+CCACHE := $(shell command -v ccache)
+# For Xen's sources and for what is put around them.
+WARN    := -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+           -Wno-unused-function -Wno-missing-field-initializers \
+           -Wno-empty-body -Wno-old-style-declaration
+
 HEADERS := include/xen/atomic.h include/xen/bitops.h include/xen/bitmap.h \
            include/xen/cpumask.h include/xen/list.h include/xen/notifier.h \
            include/xen/nospec.h include/xen/spinlock.h include/xen/rwlock.h \
