@@ -60,12 +60,14 @@ check-mutants: deps hypervisor ## put faults into the engine; each must be found
 		--only flush-mutants --only boot-mutants; status=$$?; \
 		tools/tests/flush/mutant-table && exit $$status
 
+BENCH_SIM = MAKEFLAGS= $(MAKE) --no-print-directory -C tools/flushsim bench
+
 bench: deps-build deps-check tree ## cost of a flush: counted, and simulated
 	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/tests/flush bench
-	@$(MAKE) --no-print-directory bench-sim
+	@$(BENCH_SIM)
 
 bench-sim: deps-build deps-check tree ## simulated figures, into build/bench
-	@MAKEFLAGS= $(MAKE) --no-print-directory -C tools/flushsim bench
+	@$(BENCH_SIM)
 
 bench-boot: deps-boot tree tools dom0 ## times of flushes, emulated: 8x8, 2x20
 	@$S/build-xen bench
