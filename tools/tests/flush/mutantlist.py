@@ -2,7 +2,8 @@
 """The mutants: small faults in the flush engine that tests must find.
 
 This is the one list of record.  tools/tests/flush/mutants.py judges by the
-unit tests, tests/mutants/boot-mutants by booting, and docs/mutants.md is made
+unit tests, tools/flushsim/explore/explore-mutants by every interleaving of
+small cases, tests/boot/boot-mutants by booting, and docs/mutants.md is made
 from it.  A mutant exists only while it is being tested: its text is replaced
 in a copy of xen/arch/x86/flush-group.c.  The text has to be there exactly
 once, so that the list cannot rot silently.
@@ -12,21 +13,23 @@ Numbers are never used again.  Instruments, by words:
   host[:TEST]   the unit tests must kill it; TEST is likely to, so it is run
                 first (mutants.py)
   boot[:KIND]   Xen's self test must kill it in QEMU; KIND is a machine and
-                options, see MACHINES in tests/mutants/boot-mutants
+                options, see MACHINES in tests/boot/boot-mutants
   must:WAY      ... and in this way: lost, stray, stale, disorder, unfair
-  pending       takes more than x86 and an emulator of it can show: the
-                exploration of interleavings has to kill it.  With `host` a
-                unit test counts barriers, which tells that one is missing,
-                and not what breaks
+  explore       the exploration of interleavings must find it.  With `host`
+                for a barrier that x86 or an emulator of it does not need, the
+                unit test counts barriers: it tells that one is missing, and
+                not what breaks
   equivalent    no fault after all; `why` has the reason
 """
 
 import collections
+import json
 
 Mutant = collections.namedtuple(
     'Mutant', 'number name fault instruments edits why', defaults=('',))
 M = Mutant
 DROP = ''
+NOT_KILLED = ('', 'SURVIVED', 'ERROR')      # in results
 
 OWN_BIT = ('    if ( unlikely(!g) || '
            '!test_bit(smp_processor_id(), g->pending) )\n')
@@ -35,13 +38,13 @@ ACK = '    clear_bit(smp_processor_id(), g->pending);\n'
 MUTANTS = (
     # -- filling a round
     M(1, 'message-after-bits',
-      'message stored after the bits, one group', 'host:sched', [
+      'message stored after the bits, one group', 'host:sched explore', [
         ('    fill_message(peer->group, va, flags);\n', DROP),
         ('    return beyond != 0;\n',
          '    fill_message(peer->group, va, flags);\n'
          '    return beyond != 0;\n')]),
     M(2, 'message-after-bits-multi',
-      'message stored after the bits, more groups', 'host:sched', [
+      'message stored after the bits, more groups', 'host:sched explore', [
         ('    fill_message(g, va, flags);\n\n    for ( i = 0; i < MASK_WORDS;'
          ' i++ )\n        fill_word(g, i, cpumask_bits(todo)[i] & '
          'cpumask_bits(g->members)[i]);\n',
@@ -49,10 +52,11 @@ MUTANTS = (
          'cpumask_bits(todo)[i] & cpumask_bits(g->members)[i]);\n'
          '    fill_message(g, va, flags);\n')]),
     M(3, 'no-barrier-before-ipi',
-      'barrier before the IPI dropped', 'host:semantics pending', [
+      'barrier before the IPI dropped', 'host:semantics explore', [
         ('    smp_mb();\n    send_IPI_mask(', '    send_IPI_mask(')]),
     M(4, 'no-barrier-before-look',
-      'barrier before the look at the mask dropped', 'host:semantics pending', [
+      'barrier before the look at the mask dropped',
+      'host:semantics explore', [
         ('    /* Pairs as said above. */\n    smp_mb();\n', DROP)]),
     M(5, 'va-forgotten',
       'address not stored', 'host:semantics boot', [
@@ -86,7 +90,7 @@ MUTANTS = (
         ('        send_group(g);\n        finish_round(g);',
          '        send_round(mask);\n        finish_round(g);')]),
     M(13, 'late-comers-elsewhere-ignored',
-      'targets that come later elsewhere are lost', 'host:semantics', [
+      'targets that come later elsewhere are lost', 'host:semantics explore', [
         ('    return beyond != 0;\n', '    return false;\n')]),
     M(14, 'guess-always-own',
       'guess is always the own group', 'host', [
@@ -105,7 +109,7 @@ MUTANTS = (
         ('    if ( all )\n        send_round(todo);\n',
                            '    send_round(todo);\n    all = true;\n')]),
     M(18, 'second-pass-sends-nothing',
-      'no IPI to groups that were busy', 'host:protocol boot', [
+      'no IPI to groups that were busy', 'host:protocol boot explore', [
         ('        hold_round(held, g);\n        send_group(g);\n',
          '        hold_round(held, g);\n')]),
     # -- waiting, locks
@@ -116,24 +120,25 @@ MUTANTS = (
          '    for ( i = 0; i < 1; i++ )\n        if ( read_atomic('
          '&g->pending[i]) )')]),
     M(20, 'no-wait',
-      'acks not waited for, one group', 'host boot', [
+      'acks not waited for, one group', 'host boot explore', [
         ('    while ( !round_acked(g) )\n        cpu_relax();\n',
                   DROP)]),
     M(21, 'release-before-acks',
-      'round ended before it is acked', 'host boot', [
+      'round ended before it is acked', 'host boot explore', [
         ('        if ( round_acked(g) )\n',
                               '        if ( true )\n')]),
     M(22, 'wait-for-one-only',
-      'last round of several not waited for', 'host boot', [
+      'last round of several not waited for', 'host boot explore', [
         ('    for ( end_acked_rounds(&held); held; end_acked_rounds(&held) )\n',
          '    while ( held && (end_acked_rounds(&held), held) && '
          'held->next_held )\n')]),
     M(23, 'lock-not-released',
-      'lock never released', 'host boot', [
+      'lock never released', 'host boot explore', [
         ('    smp_rmb();\n    spin_unlock(&g->flush_lock);',
                             '    smp_rmb();')]),
     M(24, 'wait-without-callback',
-      'rounds in flight kept while waiting in line', 'host:protocol boot', [
+      'rounds in flight kept while waiting in line',
+      'host:protocol boot explore', [
         ('spin_lock_cb(&g->flush_lock, end_acked_rounds, held);',
          'spin_lock(&g->flush_lock);')]),
     M(25, 'trylock-loop',
@@ -153,12 +158,12 @@ MUTANTS = (
         ('        else\n            link = &g->next_held;\n',
          '        else\n            break;\n')]),
     M(28, 'round-not-held',
-      'round of the second pass never ended', 'host:protocol boot', [
+      'round of the second pass never ended', 'host:protocol boot explore', [
         ('        fill_round(g, todo, va, flags);\n        hold_round(held, g)'
          ';\n        send_group(g);\n',
          '        fill_round(g, todo, va, flags);\n        send_group(g);\n')]),
     M(29, 'sent-round-not-held',
-      'round on its way already never ended', 'host:semantics', [
+      'round on its way already never ended', 'host:semantics explore', [
         ('    if ( sent )\n        hold_round(&held, sent);\n', DROP)]),
     M(30, 'lock-without-target',
       'groups without a target locked, first pass', 'host:protocol', [
@@ -175,7 +180,7 @@ MUTANTS = (
          '        if ( !has_targets(g, todo) || g == start )\n'
          '            continue;\n\n        spin_lock_cb')]),
     M(33, 'forget-last-group',
-      'last group of the ring skipped', 'host boot', [
+      'last group of the ring skipped', 'host boot explore', [
         ('    return next != start ? next : NULL;',
          '    return next != start && read_atomic(&next->next) != start ? '
          'next : NULL;')]),
@@ -218,24 +223,24 @@ MUTANTS = (
                               '    if ( !flags )\n')]),
     # -- handler
     M(43, 'ack-before-flush',
-      'ack before the flush', 'host boot', [
+      'ack before the flush', 'host boot explore', [
         ('    flags = g->flags;\n\n    if',
          '    flags = g->flags;\n' + ACK + '\n    if')]),
     M(44, 'no-ack',
-      'no ack', 'host boot', [
+      'no ack', 'host boot explore', [
         ('     */\n' + ACK + '}', '     */\n}')]),
     M(45, 'ack-not-atomic',
-      'ack not atomic', 'host:lifecycle', [
+      'ack not atomic', 'host:lifecycle explore', [
         ('     */\n' + ACK + '}',
          '     */\n' + ACK.replace('clear_bit', '__clear_bit') + '}')]),
     M(46, 'own-bit-not-tested',
-      'handler does not test its bit', 'host boot', [
+      'handler does not test its bit', 'host boot explore', [
         (OWN_BIT, '    if ( !g )\n')]),
     M(47, 'no-group-not-tested',
       'handler does not test for its group', 'host', [
         (OWN_BIT, OWN_BIT.replace('unlikely(!g) || ', ''))]),
     M(48, 'message-before-own-bit',
-      'handler reads the message before its bit', 'host:sched', [
+      'handler reads the message before its bit', 'host:sched explore', [
         (OWN_BIT, '    if ( !g )\n        return;\n    flags = g->flags;\n' +
          OWN_BIT),
         ('    smp_rmb();\n\n    flags = g->flags;\n', '    smp_rmb();\n')]),
@@ -290,10 +295,11 @@ MUTANTS = (
         ('    spin_lock_init_prof(g, flush_lock);\n',
                        '    spin_lock_init(&g->flush_lock);\n')]),
     M(62, 'group-not-published',
-      'new group not in the ring', 'host boot', [
+      'new group not in the ring', 'host boot explore', [
         ('    publish_group(g);\n\n', DROP)]),
     M(63, 'published-before-linked',
-      'new group in the ring before its link is set', 'host:lifecycle', [
+      'new group in the ring before its link is set',
+      'host:lifecycle explore', [
         ('    g->next = boot_group->next;\n',
          '    struct flush_group *next = boot_group->next;\n'),
         ('    write_atomic(&boot_group->next, g);\n',
@@ -433,7 +439,7 @@ MUTANTS = (
          '                         flags, NULL);\n')]),
     M(89, 'trylock-loop-one-group',
       'try-locks, not a place in line, one group',
-      'host:protocol boot:host must:unfair', [
+      'host:protocol boot must:unfair', [
         ('    spin_lock(&g->flush_lock);\n',
          '    while ( !spin_trylock(&g->flush_lock) )\n'
          '        cpu_relax();\n')]),
@@ -592,29 +598,45 @@ MUTANTS = (
       'auto takes different clusters of nodes for a split', 'host:lifecycle', [
         ('        if ( !node_test_and_set(node, seen) )\n',
          '        if ( !cpu )\n')]),
-    # -- ordering that neither x86 nor an emulator of it can show
+    # -- order and progress that take more than the other instruments
     M(125, 'no-barrier-after-message',
-      'barrier between message and bits dropped', 'pending', [
+      'barrier between message and bits dropped', 'explore', [
         ('invalidate_interrupt().\n     */\n    smp_wmb();\n',
          'invalidate_interrupt().\n     */\n')]),
     M(126, 'no-barrier-after-own-bit',
-      'barrier between own bit and message dropped', 'pending', [
+      'barrier between own bit and message dropped', 'explore', [
         ('    /* Pairs with the smp_wmb() in fill_message(). */\n'
          '    smp_rmb();\n', DROP)]),
     M(127, 'no-barrier-after-acks',
-      'barrier between the acks and what follows dropped', 'pending', [
+      'barrier between the acks and what follows dropped', 'explore', [
         ('    smp_rmb();\n    spin_unlock(&g->flush_lock);',
          '    spin_unlock(&g->flush_lock);')]),
     M(128, 'no-barrier-before-new-group',
-      'barrier before a new group gets visible dropped', 'pending', [
+      'barrier before a new group gets visible dropped', 'explore', [
         ('next_group(). */\n    smp_wmb();\n', 'next_group(). */\n')]),
     M(129, 'ack-not-ordered',
-      'ack is no full barrier', 'pending', [
+      'ack is no full barrier', 'explore', [
         ('     */\n' + ACK + '}',
          '     */\n    __atomic_and_fetch('
          '&g->pending[smp_processor_id() / BITS_PER_LONG],\n'
          '        ~(1UL << (smp_processor_id() % BITS_PER_LONG)),\n'
          '        __ATOMIC_RELAXED);\n}')]),
+    M(130, 'look-before-lock',
+      'mask read before the lock is taken', 'explore', [
+        ('    spin_lock(&g->flush_lock);\n\n'
+         '    if ( likely(!find_and_fill(peer, mask, cpu, va, flags)) )\n',
+         '    cpumask_t early;\n    cpumask_copy(&early, mask);\n'
+         '    spin_lock(&g->flush_lock);\n\n'
+         '    if ( likely(!find_and_fill(peer, &early, cpu, va, flags)) )\n')]),
+    M(131, 'bits-stored-twice',
+      'bits of a word stored twice', 'explore', [
+        ('        write_atomic(&g->pending[i], word);\n',
+         '        write_atomic(&g->pending[i], word);\n'
+         '    if ( word )\n        write_atomic(&g->pending[i], word);\n')]),
+    M(132, 'no-relax',
+      'wait for acks without cpu_relax()', 'explore', [
+        ('    while ( !round_acked(g) )\n        cpu_relax();\n',
+         '    while ( !round_acked(g) )\n        continue;\n')]),
 )
 
 
@@ -644,3 +666,14 @@ def chosen(only, instrument):
     return [mutant for mutant in MUTANTS if instrument in words(mutant)
             and (not only or only == str(mutant.number)
                  or (only in mutant.name and not only.isdigit()))]
+
+
+def save_results(path, found):
+    """Add {name: what killed it} to what earlier runs found."""
+    try:
+        with open(path, encoding='utf-8') as file:
+            found = {**json.load(file), **found}
+    except (OSError, ValueError):
+        pass
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(found, file, indent=1, sort_keys=True)

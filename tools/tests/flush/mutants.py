@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The unit tests must find every mutant of the flush engine.
 
-Usage:   mutants.py [--only NAME] [--pending] OUT ENGINE CC PROF-CC
+Usage:   mutants.py [--only NAME] OUT ENGINE CC PROF-CC
            --only NAME  those with NAME in their name, or with that number
-           --pending    also try those that no unit test has to find
            OUT      build/tests/flush, with mutant and mutant-prof built
            ENGINE   generated engine source (OUT/gen/flush-group.c)
            CC, PROF-CC   how those two compile a source
@@ -20,7 +19,6 @@ says which test is likely to (host:TEST): that one is run first.
 
 import argparse
 import concurrent.futures
-import json
 import os
 import shlex
 import subprocess
@@ -127,37 +125,18 @@ def judge(mutant, options):
         verdict = 'killed' if text else 'SURVIVED'
     except mutantlist.Broken as broken:
         verdict, text = 'ERROR', str(broken)
-    if verdict == 'SURVIVED' and 'host' not in mutantlist.words(mutant):
-        verdict = 'pending'
     return mutant, verdict, text or '', time.monotonic() - start
-
-
-def save(options, found):
-    """Add to what earlier runs found."""
-    path = os.path.join(options.out, 'mutants', 'results.json')
-    try:
-        with open(path, encoding='utf-8') as file:
-            found = {**json.load(file), **found}
-    except (OSError, ValueError):
-        pass
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(found, file, indent=1, sort_keys=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--only', default='')
-    parser.add_argument('--pending', action='store_true')
     parser.add_argument('out')
     parser.add_argument('engine')
     parser.add_argument('cc')
     parser.add_argument('prof_cc')
     options = parser.parse_args()
     chosen = mutantlist.chosen(options.only, 'host')
-    if options.pending:
-        chosen += [mutant for mutant in
-                   mutantlist.chosen(options.only, 'pending')
-                   if mutant not in chosen]
     counts, found = {}, {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for mutant, verdict, text, seconds in pool.map(
@@ -166,10 +145,10 @@ def main():
                   f'({seconds:.0f} s) {text}', flush=True)
             counts[verdict] = counts.get(verdict, 0) + 1
             found[mutant.name] = text if verdict == 'killed' else verdict
-    save(options, found)
+    mutantlist.save_results(
+        os.path.join(options.out, 'mutants', 'results.json'), found)
     bad = counts.get('SURVIVED', 0) + counts.get('ERROR', 0)
-    print(f'{counts.get("killed", 0)} of {len(chosen)} mutants killed, '
-          f'{counts.get("pending", 0)} pending')
+    print(f'{counts.get("killed", 0)} of {len(chosen)} mutants killed')
     return 1 if bad or not chosen else 0
 
 
